@@ -9,7 +9,7 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
 if (isMainThread) {
   // Only the owner may read the files that a command writes: database, lock, report, backup.
   process.umask(0o077);
-  // If the reader of the log closes stderr, the service continues.
+  // If the reader of the log closes stderr, the service keeps running.
   process.stderr.on("error", () => {});
   // `tvs … | head` closes the pipe early. The command still runs to its end and returns its own exit code.
   let isClosed = false;

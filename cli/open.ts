@@ -12,7 +12,7 @@ import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openFile } from "../src/store/driver/file.ts";
-import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
+import { hasCompleteRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
@@ -31,9 +31,9 @@ import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWatchStore } from "../src/store/watches.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
-import { hasDatabase, locationOf, loneKeyRefusal, noRegisterError } from "./register/register.ts";
+import { describeLocation, hasDatabase, loneKeyError, noRegisterError } from "./register/register.ts";
 import { readKeyKind, settingsOf } from "./register/settings.ts";
-import { ensureDataDir, openVault } from "./safe/vault.ts";
+import { ensureDataDir, unlockSecrets } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 
@@ -81,18 +81,18 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
   try {
     await requireRightClock(() => readDatabaseClock(driver), clock);
     const version = await readSchema(driver);
-    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
+    if (isThere && !(await hasCompleteRegister(driver))) await prepareNew(config, options, driver);
     if (version < schemaVersion) await makeSchema(driver);
     const stores = createStores(driver, { commits, acting });
     const keyKind = await readKeyKind(stores.settings, config);
-    const secrets = await openVault(config, stores.settings);
+    const secrets = await unlockSecrets(config, stores.settings);
     // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
     // The keys are written last and complete the register. If a kill prevents that, the register is made again.
-    if (firstSettings !== undefined && !(await holdsRegister(driver)))
+    if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
-    if (isNew) whenMade?.(`created a new register in ${locationOf(config)}`);
+    if (isNew) whenMade?.(`created a new register in ${describeLocation(config)}`);
     const stored = await stores.settings.read();
     const settingsInForce = await settingsOf(stored, config, defaultIssuer);
     return {
@@ -123,10 +123,10 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
  */
 async function prepareNew(config: Config, options: OpenOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
-  if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegisterError(config);
+  if (whenMade === undefined) throw (isService ? loneKeyError(config) : null) ?? noRegisterError(config);
   // A master key without a register is refused, unless a killed command left it or another process makes the register
   // now. Both write the schema before the key, so the key is looked for first.
-  const refusal = loneKeyRefusal(config);
+  const refusal = loneKeyError(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await settingsOf(new Map(), config, defaultIssuer);
   actorOf(config);
@@ -152,9 +152,9 @@ export async function hasRegister(config: Config): Promise<boolean> {
 /** Reads the stored settings without opening the register. @returns null if the register is missing */
 export async function readStoredSettings(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
-  return closeAfter(await openDriver(config), async (driver) => {
+  return runAndClose(await openDriver(config), async (driver) => {
     await readSchema(driver);
-    return (await holdsRegister(driver)) ? createSettingsStore(driver).read() : null;
+    return (await hasCompleteRegister(driver)) ? createSettingsStore(driver).read() : null;
   });
 }
 
@@ -204,10 +204,10 @@ export async function withContext<T>(
   options: OpenOptions = {},
 ): Promise<T> {
   const operator = await openContext(config, options);
-  return closeAfter(operator.driver, () => run(operator));
+  return runAndClose(operator.driver, () => run(operator));
 }
 
-export async function closeAfter<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
+export async function runAndClose<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
   try {
     return await run(driver);
   } finally {

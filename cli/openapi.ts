@@ -6,7 +6,7 @@ import { defaultSite } from "../src/domain/site.ts";
 import { command, configOf, option } from "./command.ts";
 import { withContext } from "./open.ts";
 import { hasDatabase, noRegisterError } from "./register/register.ts";
-import { note, print } from "./terminal/output.ts";
+import { print, printNote } from "./terminal/output.ts";
 
 export const openapiCommand = command({
   ...words.openapi,
@@ -22,7 +22,7 @@ export const openapiCommand = command({
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   if (hasDatabase(config)) return withContext(config, async ({ settingsInForce }) => settingsInForce);
   if (config.issuer === undefined)
-    note(
+    printNote(
       `${noRegisterError(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`,
     );
   return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };

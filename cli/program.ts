@@ -13,7 +13,7 @@ export function isExecutable(path = process.execPath): boolean {
 /** Returns the words before a command: `tvs`, the executable's path, or such as `bun cli/main.ts`. */
 export function programWords(): string {
   if (isExecutable()) return executableWords(process.execPath);
-  // npm sets this variable for a script of package.json. It finds Bun even if a shell would not.
+  // npm sets this variable for a script of package.json. npm finds Bun, which may not be on the shell's PATH.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
   const main = shown(fileURLToPath(mainUrl()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
@@ -24,13 +24,13 @@ function executableWords(path: string): string {
   const found = (process.env.PATH ?? "")
     .split(delimiter)
     .map((folder) => join(folder, name))
-    .find(canRun);
+    .find(isRunnable);
   if (found !== undefined && realpathSync(found) === realpathSync(path)) return name;
   return shown(path);
 }
 
 /** Whether a file exists and can be run. On a mount with `noexec` no file can be run, whatever its mode. */
-export function canRun(path: string): boolean {
+export function isRunnable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

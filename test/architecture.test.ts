@@ -275,7 +275,7 @@ test("no file of src reads process.env: commands pass the environment to config.
 });
 
 test("no file but src/store/events.ts stores events, so each is stored with its deliveries", () => {
-  const inserts = /\bINTO events\b|\binsertRows\("events"/;
+  const inserts = /\bINTO events\b|\binsertStatements\("events"/;
   const places = [...source, ...commands].filter(({ code }) => inserts.test(code));
   expect(places.map(({ path }) => path)).toEqual(["src/store/events.ts"]);
 });

@@ -9,14 +9,14 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRingOf, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
 import { holdWebhooksName, unreadableCertificateName } from "../../src/domain/settings.ts";
-import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
+import { hasSqliteHeader } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { holdsRegister, inspectSchema } from "../../src/store/driver/schema.ts";
+import { hasCompleteRegister, inspectSchema } from "../../src/store/driver/schema.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
+import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
-import { createStatusStore } from "../../src/store/status.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegisterError } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
@@ -72,7 +72,7 @@ function missing(config: Config): DatabaseReport {
 function checkFile(file: string): Check | null {
   if (!statSync(file).isFile()) return fail("database", `${file} is not a file`, "check --database");
   try {
-    if (beginsAsDatabase(realpathSync(file))) return null;
+    if (hasSqliteHeader(realpathSync(file))) return null;
   } catch {
     // An unreadable file fails the check as well.
   }
@@ -86,8 +86,8 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     if (tables.length === 0) return missing(options.config);
     return unread(fail("database", "it belongs to another program", "check --data and --database"));
   }
-  if (!(await holdsRegister(driver))) return missing(options.config);
-  const status = createStatusStore(driver);
+  if (!(await hasCompleteRegister(driver))) return missing(options.config);
+  const status = createRegisterFigures(driver);
   const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
   const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
   const service = ok("service", `${running} is running on this database`);
@@ -129,7 +129,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   const readings = await takeReadings({
     ...stores,
     imports: createImportHistory(driver),
-    status: createStatusStore(driver),
+    status: createRegisterFigures(driver),
     log: stores.evidence.figures,
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },

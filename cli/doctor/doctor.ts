@@ -13,7 +13,14 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import { command, environmentOf, flag, version } from "../command.ts";
 import { noRegisterError, requireOwnFolder } from "../register/register.ts";
-import { escapeControls, exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
+import {
+  escapeControls,
+  exitCodes,
+  formatList,
+  print,
+  printNote,
+  terminalWidth,
+} from "../terminal/output.ts";
 import { wrapText } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import * as machine from "./machine.ts";
@@ -33,7 +40,7 @@ export const doctorCommand = command({
       return { name, result, found, advice: adviceText(check) };
     });
     print(args, { ok: healthy, checks: shown }, () => report(shown));
-    if (isMissing) note(`tvs: ${noRegisterError(config).message}`);
+    if (isMissing) printNote(`tvs: ${noRegisterError(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });
@@ -45,7 +52,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 
 /** Formats the findings as a table, and the advice below it, because a terminal is too narrow for another column. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
-  const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
+  const found = formatList(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
     advice ? [`  ${wrapText(escapeControls(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
   );

@@ -6,8 +6,8 @@ import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
-import { behindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
-import { leavesText, originOf } from "../../src/domain/evidence/log.ts";
+import { databaseBehindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
+import { formatLeaves, originOf } from "../../src/domain/evidence/log.ts";
 import {
   keepForever,
   parseRetention,
@@ -17,10 +17,10 @@ import {
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { LogFigures, LogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
-import { masterKeyAtHand } from "../safe/vault.ts";
+import { findMasterKey } from "../safe/vault.ts";
 
 function secretsAtHand(config: Config) {
-  const masterKey = masterKeyAtHand(config);
+  const masterKey = findMasterKey(config);
   return masterKey === undefined ? null : deriveSecrets(masterKey);
 }
 
@@ -36,7 +36,7 @@ export async function checkLog(
 
 function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Check {
   const { ok, warn } = checkNamed("log");
-  const found = `${origin}, ${leavesText(size)}`;
+  const found = `${origin}, ${formatLeaves(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, log) === origin) return ok(found);
   const advice =
     `its name is no longer the issuer's (${originOf(issuer, log)}): partners find the log by it. If the new ` +
@@ -50,7 +50,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
   try {
     const note = openPinnedCheckpoint(file).read();
     const loss = await describeLoss(note, { store, secrets: secretsAtHand(config) });
-    if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, behindAdvice);
+    if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, databaseBehindAdvice);
     if (note === null && signedSize === 0) return ok("none yet; it is written with the first checkpoint");
     if (note === null) {
       const advice =

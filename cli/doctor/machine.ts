@@ -11,7 +11,7 @@ import { type Check, checkNamed, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOpenFileLimit } from "../../src/metrics/process-use.ts";
-import { canRun } from "../program.ts";
+import { isRunnable } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
@@ -122,7 +122,7 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
     probe = fs.mkdtempSync(join(folder, "tvs-doctor-"));
     const program = join(probe, "probe");
     fs.writeFileSync(program, "", { mode: 0o700 });
-    if (!canRun(program)) return warn(`${folder} does not run programs (noexec)`, advice);
+    if (!isRunnable(program)) return warn(`${folder} does not run programs (noexec)`, advice);
     return checkLeftEngines(folder, uid) ?? ok(folder);
   } catch {
     return warn(`${folder} cannot be written`, advice);

@@ -86,7 +86,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
     const key = await generateKey(secrets, 2048, Date.now());
     signer = await openSigner({ secrets, engine: signingEngine, cryptoMbFile });
     await signer.load({ keys: [key], active: key, pending: key });
-    return signingCheck(signer, await measure(signer, key.kid));
+    return makeSigningCheck(signer, await measure(signer, key.kid));
   } catch (error) {
     if (isTvsError(error, "CONFIG_INVALID")) return fail("`tvs serve` would not start", error.message);
     return fail("this runtime cannot sign with RSA", "use the tvs executable, or a current Bun or Deno");
@@ -96,7 +96,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
 }
 
 /** Makes the check of a signing engine. @param perSecond its signatures a second */
-export function signingCheck(
+export function makeSigningCheck(
   signer: Pick<ChosenSigner, "engine" | "reason" | "lacksCryptoMb">,
   perSecond: number,
 ): Check {

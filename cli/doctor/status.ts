@@ -1,12 +1,12 @@
 import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
-import { leavesText } from "../../src/domain/evidence/log.ts";
+import { formatLeaves } from "../../src/domain/evidence/log.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
-import { createStatusStore } from "../../src/store/status.ts";
+import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { command, configOf } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
-import { print, record } from "../terminal/output.ts";
+import { formatRecord, print } from "../terminal/output.ts";
 
 export const statusCommand = command({
   ...words.status,
@@ -18,7 +18,7 @@ export const statusCommand = command({
 
 async function readStatus(operator: CommandContext) {
   const { keys, webhooks, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
-  const store = createStatusStore(driver);
+  const store = createRegisterFigures(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, site, timeZone, policy } = settingsInForce;
   const schemaVersion = await store.schemaVersion();
@@ -45,7 +45,7 @@ function statusText(status: Status): string {
   const about = teachers.approximate ? ", estimated" : "";
   const { endpoints, disabledEndpoints, pending, held, dead, oldestDueAt } = status.webhooks;
   const out = disabledEndpoints.length;
-  return record({
+  return formatRecord({
     service: status.serviceRunning ? "running" : "not running",
     environment: status.environment,
     issuer: status.issuer,
@@ -80,9 +80,9 @@ function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not begun yet" };
   const { leaves, waiting, checkpoint } = log;
   const age = (time: string) => describeSpan(Date.parse(at) - Date.parse(time));
-  const signed = checkpoint && `${leavesText(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
+  const signed = checkpoint && `${formatLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
   return {
-    "evidence log": `${leavesText(leaves)}, ${waiting} waiting`,
+    "evidence log": `${formatLeaves(leaves)}, ${waiting} waiting`,
     "newest checkpoint": signed ?? "none yet",
   };
 }

@@ -8,7 +8,7 @@ import {
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
+import { createEvidenceReader, type Inclusion, requireHead } from "../../src/domain/evidence/log.ts";
 import {
   describeRetention,
   mayBePruned,
@@ -31,16 +31,16 @@ import { limitArg, sinceArg } from "../terminal/lists.ts";
 import {
   type Columns,
   exitCodes,
+  formatList,
+  formatRecord,
   hint,
-  listing,
-  note,
   print,
   printList,
-  record,
+  printNote,
   safeJson,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
-import { logWriterOf, noLog } from "./open-evidence.ts";
+import { logWriterOf, noLogError } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
@@ -52,11 +52,11 @@ const proveCommand = operatorCommand({
     const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
     await file?.write(proof);
     const { index, size, hashes, checkpoint } = inclusion;
-    const { origin } = treeHeadOf(checkpoint);
+    const { origin } = requireHead(checkpoint);
     const leafHash = Buffer.from(leaf).toString("hex");
     const path = { leafHash, leafIndex: index, treeSize: size, hashes: hashes.map(encodeBase64) };
     print(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));
-    if (file !== undefined) note(`wrote the proof to ${file.path}`);
+    if (file !== undefined) printNote(`wrote the proof to ${file.path}`);
   },
 });
 
@@ -87,7 +87,7 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
     found = await reader.inclusion(leaf);
   }
   if (found !== null) return found;
-  if ((await evidence.logs()).length === 0) throw noLog();
+  if ((await evidence.logs()).length === 0) throw noLogError();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
@@ -106,7 +106,7 @@ const checkCommand = operatorCommand({
     const results = await checkFile(args.file, check);
     print(args, results.map(describeCheck), () => checkTable(results));
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-      note(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
+      printNote(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
     process.exitCode = exitCodeOf(results);
   },
 });
@@ -147,7 +147,7 @@ function checkTable(results: readonly Located[]): string {
   const isLong = results.length > maxTableRows;
   const others = results.filter(({ verdict }) => verdict !== "attested");
   const shown = (isLong ? others : results).slice(0, maxTableRows);
-  const rows = listing(shown, {
+  const rows = formatList(shown, {
     VERIFICATION: "verificationId",
     VERDICT: "verdict",
     REASON: "reason",
@@ -190,7 +190,7 @@ const listCommand = operatorCommand({
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
     const kept = await readRetentionState(operator);
     if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-      note(`older ones may be missing: ${describeRetention(kept)}`);
+      printNote(`older ones may be missing: ${describeRetention(kept)}`);
   },
 });
 
@@ -247,7 +247,9 @@ const showCommand = operatorCommand({
     const [first] = made;
     if (first === undefined) throw notFound(id, await readRetentionState(operator));
     print(args, made.map(describe), () =>
-      made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
+      made.length === 1
+        ? attestationText(first)
+        : formatList(made.map(describeAttestation), attestationColumns),
     );
     if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
   },
@@ -263,7 +265,7 @@ function describe(one: Attestation) {
 
 function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
-  const members = record({ ...kept, context: one.context });
+  const members = formatRecord({ ...kept, context: one.context });
   return `${members}\n\nsigned claims\n${safeJson(claims)}\n\nsignature\n${jws}`;
 }
 

@@ -11,9 +11,9 @@ import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
 import { command, operand, option, readRepeated } from "../command.ts";
-import { escapeControls, exitCodes, print, record } from "../terminal/output.ts";
+import { escapeControls, exitCodes, formatRecord, print } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
-import { readLogKeys, readStateFile, rememberInFile } from "./log-state.ts";
+import { readLogKeys, readStateFile, rememberInStateFile } from "./log-state.ts";
 
 /** How far a checkpoint's time may be ahead of this machine's clock, in ms. `tvs verify` allows as much. */
 const aheadMs = 60_000;
@@ -45,14 +45,14 @@ export const logCheckCommand = command({
     const [checkpoint, note] = [await open(body, keys), new TextDecoder().decode(body)];
     const { verdict, detail, seen } = await compare(checkpoint, state, log.isConsistent);
     const isGood = verdict !== "forked" && verdict !== "shrunk";
-    if (isGood) await rememberInFile(file, { checkpoint, note });
+    if (isGood) await rememberInStateFile(file, { checkpoint, note });
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
       process.exitCode = exitCodes[verdict === "lost" ? "undecided" : "refused"];
     const { origin, size, seconds } = checkpoint;
     const [checkpointAt, seenSize] = [isoSeconds(seconds), seen?.size ?? null];
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
-      const lines = record(described);
+      const lines = formatRecord(described);
       // The two notes contradict each other. With both signatures of one key, anybody can verify that.
       const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
       return isGood ? lines : `${lines}\n\n${notes}`;

@@ -12,7 +12,7 @@ import {
 } from "../../src/partner/log-state.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note.ts";
-import { codeOf, discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
+import { discardFile, errorCodeOf, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
 /** Reads log keys. @param values verifier keys, or files with one a line (`tvs log key`) @throws TvsError INPUT_UNREADABLE */
@@ -48,7 +48,7 @@ export function readStateFile(flag: string, file: string): LogState {
  * another process has replaced it since it was read, both are read again, so that the larger checkpoint stays. @throws
  * TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not print a result then
  */
-export async function rememberInFile(
+export async function rememberInStateFile(
   file: string,
   { checkpoint, note }: { checkpoint: Checkpoint; note: string },
 ): Promise<void> {
@@ -58,13 +58,13 @@ export async function rememberInFile(
       const before = read();
       const grown = rememberCheckpoint(before, checkpoint, note);
       if (grown === before) return;
-      const written = await writeBeside(file, formatLogState(grown));
+      const written = await writeTemporaryFile(file, formatLogState(grown));
       if (formatLogState(read()) === formatLogState(before)) return replaceFile(written, file);
-      discard(written);
+      discardFile(written);
     }
   } catch (cause) {
     if (cause instanceof TvsError) throw cause;
-    const message = `the state file ${file} cannot be written (${codeOf(cause)}); check its folder and the disk`;
+    const message = `the state file ${file} cannot be written (${errorCodeOf(cause)}); check its folder and the disk`;
     throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
 }

@@ -4,16 +4,24 @@ import { isoTime, timersOf } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
-import { headIn, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
+import { readHead, requireHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { flag, group, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
+import {
+  exitCodes,
+  formatList,
+  formatRecord,
+  hint,
+  print,
+  printNote,
+  wrapSentence,
+} from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
-import { logDependencies, logWriterOf, noLog } from "./open-evidence.ts";
+import { logDependencies, logWriterOf, noLogError } from "./open-evidence.ts";
 
 const auditCommand = operatorCommand({
   ...words["log audit"],
@@ -21,11 +29,11 @@ const auditCommand = operatorCommand({
   async act(operator, args) {
     const result = await audit(operator, args.signatures === true);
     // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.
-    if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
+    if (result === null) throw new TvsError("REGISTER_MISSING", noLogError().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
-      note(
+      printNote(
         "it cannot be decided whether the database was put back to an earlier state: no checkpoint is pinned beside the " +
           "master key; run this where the service runs",
       );
@@ -59,21 +67,21 @@ function auditText(result: AuditResult): string {
   const { logs, findings, found, waiting, leaves, compared, deleted, verified } = result;
   const others = verified < compared ? "; --signatures verifies all" : "";
   const lines = [
-    listing(logs, { LOG: "origin", CHECKPOINTS: "checkpoints" }),
-    record({ leaves, compared, "deleted by age": deleted, "not logged yet": waiting }),
+    formatList(logs, { LOG: "origin", CHECKPOINTS: "checkpoints" }),
+    formatRecord({ leaves, compared, "deleted by age": deleted, "not logged yet": waiting }),
     `${verified} of ${compared} attestations had their own signature verified${others}`,
   ];
   const [first] = findings;
   if (first === undefined) return [...lines, "all attestations are as they were logged"].join("\n");
   const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
-  const firstLine = readable(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
+  const firstLine = wrapSentence(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
   const columns = {
     WHAT: "what",
     POSITION: "position",
     VERIFICATION: "verificationId",
     HOW: "says",
   } as const;
-  return [...lines, firstLine, "", listing(findings, columns)].join("\n");
+  return [...lines, firstLine, "", formatList(findings, columns)].join("\n");
 }
 
 /** The longest reason for a new log, in characters. Everybody who reads the log sees the reason. */
@@ -93,11 +101,11 @@ const newCommand = operatorCommand({
     },
     "accept-loss": flag(),
     ...yesArg,
-    ...byArg,
+    ...actorArg,
   },
   async act(operator, args) {
     const { evidence, pinned, settingsInForce } = operator;
-    if ((await evidence.logs()).length === 0 && pinned.read() === null) throw noLog();
+    if ((await evidence.logs()).length === 0 && pinned.read() === null) throw noLogError();
     if (args["accept-loss"] !== true) await logWriterOf(operator).reconcile();
     await confirm(
       args,
@@ -106,19 +114,19 @@ const newCommand = operatorCommand({
     const { issuer } = settingsInForce;
     const log = await beginNextLog({ ...logDependencies(operator), issuer }, args.reason);
     const size = (await logWriterOf(operator).checkpoint())?.size ?? 0;
-    const previous = headIn(log.previous);
+    const previous = readHead(log.previous);
     const { origin, reason } = log;
     const [previousOrigin, previousSize] = [previous?.origin ?? null, previous?.size ?? null];
     const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
-    print(args, value, () => record(value));
+    print(args, value, () => formatRecord(value));
     const lost = (previousSize ?? 0) - size;
-    if (lost > 0) note(`${lost} of the newest attestations that were signed for are lost.`);
-    note(
-      readable(
+    if (lost > 0) printNote(`${lost} of the newest attestations that were signed for are lost.`);
+    printNote(
+      wrapSentence(
         `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
       ),
     );
-    note(
+    printNote(
       "Services that run go over to it; start those again that have stopped because the database is behind.",
     );
   },
@@ -133,12 +141,12 @@ function readReason(text: string, flag: string): string {
 const checkpointCommand = operatorCommand({
   ...words["log checkpoint"],
   async act(operator, args) {
-    if ((await operator.evidence.logs()).length === 0) throw noLog();
+    if ((await operator.evidence.logs()).length === 0) throw noLogError();
     const newest = await logWriterOf(operator).checkpoint();
     if (newest === null)
       throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
     const { signedAt, note } = newest;
-    const { origin, size, root } = treeHeadOf(note);
+    const { origin, size, root } = requireHead(note);
     const described = { origin, size, root: Buffer.from(root).toString("base64") };
     print(args, { ...described, signedAt: isoTime(signedAt), note }, () => note);
   },
@@ -148,7 +156,7 @@ const keyCommand = operatorCommand({
   ...words["log key"],
   async act({ evidence }, args) {
     const logs = (await evidence.logs()).reverse();
-    if (logs.length === 0) throw noLog();
+    if (logs.length === 0) throw noLogError();
     const described = await Promise.all(
       logs.map(async (log) => {
         const { origin, begunAt, reason, previous } = log;

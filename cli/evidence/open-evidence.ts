@@ -8,7 +8,7 @@ import { log } from "../../src/logger.ts";
 import type { CommandContext } from "../open.ts";
 
 /** Makes the error of a command that needs a log, if no `tvs serve` has begun one yet. */
-export function noLog(): TvsError {
+export function noLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 

@@ -4,7 +4,7 @@ import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
 import type { WriteContext } from "../../src/domain/changes.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { headIn } from "../../src/domain/evidence/log.ts";
+import { readHead } from "../../src/domain/evidence/log.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
@@ -13,7 +13,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { masterKeyAtHand } from "../safe/vault.ts";
+import { findMasterKey } from "../safe/vault.ts";
 
 /**
  * Begins a new log over a restored database, unless it has everything that the pinned checkpoint covers.
@@ -28,9 +28,9 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
   const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
   const store = createLogStore(restored, acting);
   let note = file.read();
-  const [current, known] = [(await store.logs()).at(-1), headIn(note)];
+  const [current, known] = [(await store.logs()).at(-1), readHead(note)];
   if (current === undefined && known === null) return null;
-  const masterKey = masterKeyAtHand(config);
+  const masterKey = findMasterKey(config);
   if (masterKey === undefined) {
     const message =
       `put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600) first: the evidence log ` +
@@ -58,7 +58,7 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
   const issuer = config.issuer ?? stored ?? `https://${service}`;
   const { origin, previous } = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
   const { size = 0 } = (await writer.checkpoint()) ?? {};
-  const last = headIn(previous);
+  const last = readHead(previous);
   const [previousOrigin, previousSize] = [last?.origin ?? null, last?.size ?? null];
   const lost = Math.max(0, (previousSize ?? 0) - size);
   return { log: { isNew: true, origin, previousOrigin, previousSize, lost }, pin };
@@ -82,7 +82,7 @@ async function isWhole(writer: LogWriter): Promise<boolean> {
 }
 
 /** Describes for the operator what happened to the log. */
-export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
+export function describeRestoredLog(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
   if (log === null) return [];
   if (!log.isNew) return ["The evidence log goes on: nothing that was signed for is missing."];
   const { origin, previousOrigin, previousSize, lost } = log;

@@ -12,20 +12,20 @@ import { eventTypes } from "../../src/partner/contract.ts";
 import { type ArgsOf, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
   type Columns,
+  formatList,
+  formatRecord,
   hint,
-  listing,
-  note,
   parseDuration,
   print,
   printList,
-  readable,
-  record,
+  printNote,
+  wrapSentence,
 } from "../terminal/output.ts";
 
 async function partnerIds({ partners }: CommandContext) {
@@ -36,7 +36,7 @@ export const partnerOperand = {
   id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
-export const filterArgs = {
+export const eventArgs = {
   events: listOption(
     eventTypes,
     `Which events it is notified of: all (default), or some of ${eventTypes.join(", ")}`,
@@ -47,7 +47,7 @@ export const filterArgs = {
   ),
 } as const;
 
-export function readFilter({ events, teachers }: ArgsOf<typeof filterArgs>): Partial<EventFilter> {
+export function readEventFilter({ events, teachers }: ArgsOf<typeof eventArgs>): Partial<EventFilter> {
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }
 
@@ -77,7 +77,7 @@ const issueKeyCommand = operatorCommand({
   args: {
     ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
-    ...byArg,
+    ...actorArg,
   },
   async act({ partners, secrets, keyKind, clock }, args) {
     await requirePartner(partners, args.id);
@@ -86,8 +86,8 @@ const issueKeyCommand = operatorCommand({
     const ends = previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
     const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text };
     const until = ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` };
-    print(args, { ...shown, previous: ends }, () => record({ ...shown, ...until }));
-    note("the API key is shown only once; hand it over securely");
+    print(args, { ...shown, previous: ends }, () => formatRecord({ ...shown, ...until }));
+    printNote("the API key is shown only once; hand it over securely");
     if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
   },
 });
@@ -100,12 +100,12 @@ function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): str
   if (count === 0 && isAll) return "no answer that is kept was given to it";
   if (firstAt === null) return `whether answers were given to it: ${listed}`;
   const answers = `${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"}`;
-  return readable(`it was given ${answers} since ${isoTime(firstAt)}: ${listed}`);
+  return wrapSentence(`it was given ${answers} since ${isoTime(firstAt)}: ${listed}`);
 }
 
 const revokeKeyCommand = operatorCommand({
   ...words["partners key revoke"],
-  args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...byArg },
+  args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...actorArg },
   async act({ partners, attestations, clock }, args) {
     const now = clock.now();
     const question = `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`;
@@ -118,7 +118,9 @@ const revokeKeyCommand = operatorCommand({
     const shown = { ...describeApiKey(key, now), answers: { count, isAll, firstAt: isoTime(firstAt) } };
     print(args, shown, () => `${credential} of ${partnerId} is revoked\n${usesText(uses, credential)}`);
     if (isLast)
-      note(`partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`);
+      printNote(
+        `partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`,
+      );
   },
 });
 
@@ -149,20 +151,20 @@ export const certificateColumns: Columns<ReturnType<typeof describeCertificate>>
 
 const addCertificateCommand = operatorCommand({
   ...words["partners cert add"],
-  args: { ...partnerOperand, file: operand((file) => readSmallFile(file)), ...byArg },
+  args: { ...partnerOperand, file: operand((file) => readSmallFile(file)), ...actorArg },
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const certificate = readClientCertificate(args.file, args.id, { now: clock.now() });
     await partners.addCertificate(certificate);
     const shown = describeCertificate(certificate);
-    print(args, shown, () => listing([shown], certificateColumns));
-    if (certificate.validFrom > clock.now()) note(`the certificate is valid from ${shown.validFrom} on`);
+    print(args, shown, () => formatList([shown], certificateColumns));
+    if (certificate.validFrom > clock.now()) printNote(`the certificate is valid from ${shown.validFrom} on`);
   },
 });
 
 const removeCertificateCommand = operatorCommand({
   ...words["partners cert remove"],
-  args: { ...partnerOperand, fingerprint: operand(parseFingerprint), ...byArg },
+  args: { ...partnerOperand, fingerprint: operand(parseFingerprint), ...actorArg },
   async act({ partners }, { id: partnerId, fingerprint, json }) {
     await requirePartner(partners, partnerId);
     if (!(await partners.removeCertificate(partnerId, fingerprint))) {

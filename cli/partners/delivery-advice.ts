@@ -6,7 +6,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
 import type { CommandContext } from "../open.ts";
-import { note } from "../terminal/output.ts";
+import { printNote } from "../terminal/output.ts";
 
 const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
 const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
@@ -27,7 +27,7 @@ function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
   return advice?.replaceAll("PARTNER", partnerId) ?? null;
 }
 
-export function whyDisabled(reason: DisabledReason, partnerId: string): string {
+export function explainDisabled(reason: DisabledReason, partnerId: string): string {
   const why = {
     operator: "an operator disabled it",
     gone: "its receiver answered 410 Gone",
@@ -42,7 +42,7 @@ type Situation = {
   readonly now: number;
 };
 
-export function nextStep(delivery: Delivery, situation: Situation): string {
+export function adviseNext(delivery: Delivery, situation: Situation): string {
   if (delivery.state === "delivered") return "nothing: the receiver has it";
   return delivery.state === "dead" ? deadStep(delivery, situation) : pendingStep(delivery, situation);
 }
@@ -57,12 +57,12 @@ function deadStep(delivery: Delivery, { endpoint }: Situation): string {
   const steps = fix === null ? retry : `${fix}; then ${retry}`;
   return endpoint.disabledReason === null
     ? steps
-    : `${steps}; and ${whyDisabled(endpoint.disabledReason, partnerId)}`;
+    : `${steps}; and ${explainDisabled(endpoint.disabledReason, partnerId)}`;
 }
 
 function pendingStep(delivery: Delivery, situation: Situation): string {
   const { deliveryId, partnerId, leased, dueAt } = delivery;
-  const held = whyHeld(delivery, situation);
+  const held = explainHold(delivery, situation);
   if (held !== null) return held;
   if (!situation.serviceRunning)
     return "no service is running on this data: start tvs serve, which sends what is due";
@@ -75,7 +75,7 @@ function pendingStep(delivery: Delivery, situation: Situation): string {
 }
 
 /** Why a delivery is held, and what releases it; null if it is not held. */
-export function whyHeld(
+export function explainHold(
   { heldBy, partnerId }: Pick<Delivery, "heldBy" | "partnerId">,
   { endpoint }: Pick<Situation, "endpoint">,
 ): string | null {
@@ -86,22 +86,22 @@ export function whyHeld(
     return "it is held because the database was restored with --hold-webhooks; tvs webhooks release releases all";
   return endpoint === null || endpoint.disabledReason === null
     ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
-    : `it is held: ${whyDisabled(endpoint.disabledReason, partnerId)}`;
+    : `it is held: ${explainDisabled(endpoint.disabledReason, partnerId)}`;
 }
 
-export async function noteWithoutService({ driver }: CommandContext): Promise<void> {
+export async function noteIfNoService({ driver }: CommandContext): Promise<void> {
   if (await driver.serviceRunning()) return;
-  note("no service is running on this data; it will be sent when tvs serve is started");
+  printNote("no service is running on this data; it will be sent when tvs serve is started");
 }
 
 /** Prints a note for each partner whose deliveries are held. @returns whether there is one */
-export async function noteHeld({ webhooks, clock }: CommandContext, partnerId?: string): Promise<boolean> {
+export async function printHeld({ webhooks, clock }: CommandContext, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
   );
   for (const one of held) {
     const endpoint = await webhooks.endpoint(one.partnerId);
-    note(`what waits for ${one.partnerId} (${one.pending}): ${whyHeld(one, { endpoint })}`);
+    printNote(`what waits for ${one.partnerId} (${one.pending}): ${explainHold(one, { endpoint })}`);
   }
   return held.length > 0;
 }

@@ -20,29 +20,29 @@ import { type ArgsOf, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
   type Columns,
+  formatList,
+  formatRecord,
   hint,
-  listing,
-  note,
   parseCount,
   print,
   printList,
-  record,
+  printNote,
 } from "../terminal/output.ts";
 import {
   apiKeyColumns,
   certificateColumns,
   describeFilter,
-  filterArgs,
+  eventArgs,
   partnerCertificatesCommand,
   partnerKeysCommand,
   partnerOperand,
-  readFilter,
+  readEventFilter,
 } from "./credentials.ts";
-import { noteHeld } from "./delivery-advice.ts";
+import { printHeld } from "./delivery-advice.ts";
 
 const termsArgs = {
   name: option("NAME", "The agency's name"),
@@ -51,7 +51,7 @@ const termsArgs = {
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
   "batch-cost": choiceOption(batchCosts, "What a batch counts as: one call (default), or one call per item"),
-  ...filterArgs,
+  ...eventArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
@@ -59,7 +59,7 @@ const termsArgs = {
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
-  const eventFilter = Object.keys(readFilter(args)).length === 0 ? undefined : readFilter(args);
+  const eventFilter = Object.keys(readEventFilter(args)).length === 0 ? undefined : readEventFilter(args);
   const terms = { name, scopes, purposes, perMinute, perDay, batchCost, watchLimit, eventFilter };
   return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
 }
@@ -67,7 +67,7 @@ function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
 function partnerText(partner: Partner): string {
   const { scopes, purposes, eventFilter, ...rest } = describePartner(partner);
   const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...describeFilter(eventFilter) };
-  return record({ ...rest, ...lists });
+  return formatRecord({ ...rest, ...lists });
 }
 
 const addArgs = {
@@ -90,7 +90,7 @@ function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
 
 const addCommand = operatorCommand({
   ...words["partners add"],
-  args: { ...addArgs, ...byArg },
+  args: { ...addArgs, ...actorArg },
   check: (args) => void newPartner(args, 0),
   async act(operator, args) {
     const { partners, secrets, keyKind, clock } = operator;
@@ -101,7 +101,7 @@ const addCommand = operatorCommand({
     const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
     const keyText = `keyId       ${key.record.keyId}\napiKey      ${key.text}`;
     print(args, shown, () => `${partnerText(added)}\n${keyText}`);
-    note("the API key is shown only once; hand it over securely");
+    printNote("the API key is shown only once; hand it over securely");
     hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
   },
 });
@@ -151,10 +151,10 @@ const showCommand = operatorCommand({
     print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
       [
         partnerText(partner),
-        listing(keys, apiKeyColumns),
-        ...(certificates.length === 0 ? [] : [listing(certificates, certificateColumns)]),
-        listing(used, { WINDOW: "kind", USED: "used", LIMIT: "limit", ENDS: "resetAt" }),
-        ...(changes.length === 0 ? [] : [listing(changes, changeColumns)]),
+        formatList(keys, apiKeyColumns),
+        ...(certificates.length === 0 ? [] : [formatList(certificates, certificateColumns)]),
+        formatList(used, { WINDOW: "kind", USED: "used", LIMIT: "limit", ENDS: "resetAt" }),
+        ...(changes.length === 0 ? [] : [formatList(changes, changeColumns)]),
       ].join("\n\n"),
     );
   },
@@ -162,7 +162,7 @@ const showCommand = operatorCommand({
 
 const setCommand = operatorCommand({
   ...words["partners set"],
-  args: { ...partnerOperand, ...termsArgs, ...byArg },
+  args: { ...partnerOperand, ...termsArgs, ...actorArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
     const partner = await partners.update({ partnerId: args.id, ...termsOf(args) });
@@ -172,7 +172,7 @@ const setCommand = operatorCommand({
 
 const disableCommand = operatorCommand({
   ...words["partners disable"],
-  args: { ...partnerOperand, ...byArg },
+  args: { ...partnerOperand, ...actorArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
     print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
@@ -182,11 +182,11 @@ const disableCommand = operatorCommand({
 
 const enableCommand = operatorCommand({
   ...words["partners enable"],
-  args: { ...partnerOperand, ...byArg },
+  args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);
     print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
-    await noteHeld(operator, args.id);
+    await printHeld(operator, args.id);
   },
 });
 

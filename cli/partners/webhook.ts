@@ -14,32 +14,34 @@ import {
 } from "../../src/domain/webhooks.ts";
 import { flag, group, operand, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
-import { describeFilter, filterArgs, partnerOperand, readFilter } from "./credentials.ts";
-import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
+import { formatRecord, hint, parseDuration, print, printNote } from "../terminal/output.ts";
+import { describeFilter, eventArgs, partnerOperand, readEventFilter } from "./credentials.ts";
+import { explainDisabled, noteIfNoService, printHeld } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = operatorCommand({
   ...words["partners webhook set"],
-  args: { ...partnerOperand, url: operand(), ...filterArgs, "allow-private-webhooks": flag(), ...byArg },
+  args: { ...partnerOperand, url: operand(), ...eventArgs, "allow-private-webhooks": flag(), ...actorArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
     const { allowPrivateWebhooks } = settingsInForce;
     const allowPrivate = mayUsePrivateAddress(args.url, { keyKind, allowPrivateWebhooks });
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
-    const given = { partnerId: args.id, url: args.url, eventFilter: readFilter(args), check };
+    const given = { partnerId: args.id, url: args.url, eventFilter: readEventFilter(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);
     const { partnerId, url } = endpoint;
     const { eventFilter } = await requirePartner(operator.partners, partnerId);
     print(args, { partnerId, url, secret }, () =>
-      record({ partnerId, url, secret, ...describeFilter(eventFilter) }),
+      formatRecord({ partnerId, url, secret, ...describeFilter(eventFilter) }),
     );
-    note(secretNote);
+    printNote(secretNote);
     if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
-      note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
+      printNote(
+        "the service sends to a private address only when `tvs serve` has --allow-private-webhooks too",
+      );
     hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
   },
 });
@@ -50,7 +52,7 @@ const rotateCommand = operatorCommand({
     ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...yesArg,
-    ...byArg,
+    ...actorArg,
   },
   async act(operator, args) {
     await requireEndpoint(operator, args.id);
@@ -59,8 +61,8 @@ const rotateCommand = operatorCommand({
     const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs: args.overlap });
     const { partnerId, url, previousUntil } = endpoint;
     const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
-    print(args, shown, () => record(shown));
-    note(secretNote);
+    print(args, shown, () => formatRecord(shown));
+    printNote(secretNote);
   },
 });
 
@@ -73,15 +75,16 @@ const showCommand = operatorCommand({
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => record({ ...shown, ...describeFilter(partner.eventFilter) }));
-    if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
-    if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
+    print(args, shown, () => formatRecord({ ...shown, ...describeFilter(partner.eventFilter) }));
+    if (partner.disabledAt !== null)
+      printNote(`the partner itself is disabled: tvs partners enable ${args.id}`);
+    if (endpoint.disabledReason !== null) printNote(explainDisabled(endpoint.disabledReason, args.id));
   },
 });
 
 const disableCommand = operatorCommand({
   ...words["partners webhook disable"],
-  args: { ...partnerOperand, ...byArg },
+  args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const endpoint = await disableWebhook(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
@@ -92,11 +95,11 @@ const disableCommand = operatorCommand({
 
 const enableCommand = operatorCommand({
   ...words["partners webhook enable"],
-  args: { ...partnerOperand, ...byArg },
+  args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const endpoint = await enableWebhook(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
-    const isHeld = await noteHeld(operator, args.id);
+    const isHeld = await printHeld(operator, args.id);
     const text = `the endpoint of ${args.id} is enabled${isHeld ? "" : "; what was held is due now"}`;
     print(args, describeEndpoint(endpoint, partner), () => text);
   },
@@ -104,7 +107,7 @@ const enableCommand = operatorCommand({
 
 const removeCommand = operatorCommand({
   ...words["partners webhook remove"],
-  args: { ...partnerOperand, ...yesArg, ...byArg },
+  args: { ...partnerOperand, ...yesArg, ...actorArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
     // Without an endpoint there is nothing to confirm, but a killed removal may have left pending deliveries.
@@ -117,14 +120,14 @@ const removeCommand = operatorCommand({
 
 const testCommand = operatorCommand({
   ...words["partners webhook test"],
-  args: { ...partnerOperand, ...byArg },
+  args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const { deliveryId, event } = await testWebhook(operator, args.id);
     const { eventId, eventType } = event;
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
-    print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
-    await noteHeld(operator, args.id);
-    await noteWithoutService(operator);
+    print(args, shown, () => formatRecord({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+    await printHeld(operator, args.id);
+    await noteIfNoService(operator);
   },
 });
 

@@ -13,11 +13,20 @@ import { requirePartner } from "../../src/domain/partners.ts";
 import { flag, group, operand } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, hint, listing, note, print, printList, readable, record } from "../terminal/output.ts";
+import {
+  type Columns,
+  formatList,
+  formatRecord,
+  hint,
+  print,
+  printList,
+  printNote,
+  wrapSentence,
+} from "../terminal/output.ts";
 import { partnerOption } from "./credentials.ts";
-import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
+import { adviseNext, explainAttempt, explainHold, noteIfNoService, printHeld } from "./delivery-advice.ts";
 
 const listCommand = operatorCommand({
   ...words["webhooks list"],
@@ -33,7 +42,9 @@ const listCommand = operatorCommand({
     const shown = (await webhooks.deliveries({ state, partnerId, since, limit })).map(describeDelivery);
     printList(args, shown, deliveryColumns, "no deliveries");
     if (args.json !== true && shown.some((one) => one.state === "dead")) {
-      note("tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again");
+      printNote(
+        "tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again",
+      );
     }
   },
 });
@@ -75,7 +86,7 @@ async function describeWhole({ webhooks, driver, clock }: CommandContext, delive
   return {
     ...describeDelivery(delivery),
     url: endpoint?.url ?? null,
-    nextStep: nextStep(delivery, situation),
+    nextStep: adviseNext(delivery, situation),
     attemptList: delivery.attemptList.map((one) => ({
       ...describeAttempt(one),
       explanation: explainAttempt(one),
@@ -95,8 +106,8 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
     TOOK: ({ durationMs }) => `${durationMs} ms`,
     MEANS: "explanation",
   };
-  const attempts = attemptList.length === 0 ? "no attempt yet" : listing(attemptList, columns);
-  return `${record(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${readable(next)}`;
+  const attempts = attemptList.length === 0 ? "no attempt yet" : formatList(attemptList, columns);
+  return `${formatRecord(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${wrapSentence(next)}`;
 }
 
 const retryCommand = operatorCommand({
@@ -106,7 +117,7 @@ const retryCommand = operatorCommand({
     dead: flag(),
     partner: { ...partnerOption, description: "With --dead: only this partner's" },
     since: sinceArg("With --dead: only those that became dead"),
-    ...byArg,
+    ...actorArg,
   },
   check({ delivery, dead: isAll = false, partner, since }) {
     const message = "name one delivery, or give --dead; `tvs webhooks list --state dead` shows them";
@@ -122,7 +133,7 @@ const retryCommand = operatorCommand({
         : await retryOne(operator, deliveryId.toLowerCase());
     const words = retried === 1 ? "delivery is" : "deliveries are";
     print(args, { retried }, () => `${retried} ${words} due now`);
-    if (retried > 0) await noteWithoutService(operator);
+    if (retried > 0) await noteIfNoService(operator);
     if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
   },
 });
@@ -130,8 +141,8 @@ const retryCommand = operatorCommand({
 async function retryOne({ webhooks, clock }: CommandContext, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
-  const held = whyHeld(delivery, { endpoint });
-  if (held !== null) note(held);
+  const held = explainHold(delivery, { endpoint });
+  if (held !== null) printNote(held);
   return 1;
 }
 
@@ -142,24 +153,24 @@ async function retryDead(
   const { webhooks, partners, clock } = operator;
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
   const retried = await webhooks.retryDead(clock.now(), filter);
-  await noteHeld(operator, filter.partnerId);
+  await printHeld(operator, filter.partnerId);
   const endpoints = new Set((await webhooks.endpoints()).map((one) => one.partnerId));
   for (const { partnerId, dead } of await webhooks.backlog(clock.now())) {
     const isAsked = partnerId === (filter.partnerId ?? partnerId);
     if (dead === 0 || endpoints.has(partnerId) || !isAsked) continue;
     const why = `because it has no endpoint: tvs partners webhook set ${partnerId} URL`;
-    note(`${dead} dead deliveries of ${partnerId} stay dead, ${why}`);
+    printNote(`${dead} dead deliveries of ${partnerId} stay dead, ${why}`);
   }
   return retried;
 }
 
 const releaseCommand = operatorCommand({
   ...words["webhooks release"],
-  args: byArg,
+  args: actorArg,
   async act(operator, args) {
     const released = await releaseWebhooks(operator.settings);
     print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
-    if (released) await noteWithoutService(operator);
+    if (released) await noteIfNoService(operator);
   },
 });
 

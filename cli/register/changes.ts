@@ -9,10 +9,10 @@ import { operatorCommand } from "../operator-command.ts";
 import { partnerOperand } from "../partners/credentials.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, printList } from "../terminal/output.ts";
-import { byFilterArg } from "./operator-name.ts";
+import { actorFilterArg } from "./operator-name.ts";
 
 const listArgs = {
-  ...byFilterArg,
+  ...actorFilterArg,
   since: sinceArg("Only"),
   limit: limitArg(100),
 } as const;

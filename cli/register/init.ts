@@ -31,10 +31,10 @@ import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { hint, note, print, record, terminalWidth } from "../terminal/output.ts";
+import { formatRecord, hint, print, printNote, terminalWidth } from "../terminal/output.ts";
 import { wrapText } from "../terminal/tables.ts";
-import { byArg } from "./operator-name.ts";
-import { locationOf, serviceSettings } from "./register.ts";
+import { actorArg } from "./operator-name.ts";
+import { describeLocation, serviceSettings } from "./register.ts";
 
 const asked = new Map(
   Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
@@ -71,7 +71,7 @@ export const initCommand = command({
         option(hint, usual ? `${words} (default ${usual})` : words),
       ]),
     ),
-    ...byArg,
+    ...actorArg,
   },
   async run({ args }) {
     const { sandbox: isSandbox, ...flags } = args as Flags;
@@ -84,11 +84,11 @@ export const initCommand = command({
     const answers = await answersOf(flags, environment);
     await makeRegister(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
-    const [location, masterKey] = [locationOf(config), masterKeyLocation(config)];
+    const [location, masterKey] = [describeLocation(config), masterKeyLocation(config)];
     const { contactEmail = null, port, ...others } = camelCaseNames(answers);
     print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
-        record({ register: location, ...answers }),
+        formatRecord({ register: location, ...answers }),
         `\nKeep a copy of the master key (${masterKey}) apart from the backups: nothing opens without it.\n`,
         "Next:",
         ...next.map((words) => `  ${words}`),
@@ -100,7 +100,7 @@ export const initCommand = command({
 
 function registerThere(config: Config): TvsError {
   const message =
-    `there is a register at ${locationOf(config)} already; \`serve\` changes what it remembers ` +
+    `there is a register at ${describeLocation(config)} already; \`serve\` changes what it remembers ` +
     "(--issuer, --time-zone, --keep-attestations, --status-list, --site), and another register needs another --data";
   return new TvsError("REFUSED", message);
 }
@@ -194,8 +194,8 @@ function camelCaseNames(answers: Answers): Answers {
 function warnOfTrialIssuer(args: { json?: unknown }, { issuer = "" }: Answers): void {
   const flaw = issuerFlaw(issuer);
   if (flaw === "loopback")
-    note("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
-  if (flaw === "http") note("this issuer is http: whoever is on the way can change what partners read");
+    printNote("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
+  if (flaw === "http") printNote("this issuer is http: whoever is on the way can change what partners read");
   hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }
 
@@ -233,7 +233,7 @@ async function askOne(question: Question, lines: AsyncIterator<string>): Promise
       return answer;
     } catch (error) {
       if (!isTvsError(error)) throw error;
-      note(`  ${error.message}`);
+      printNote(`  ${error.message}`);
     }
   }
 }

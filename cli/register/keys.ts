@@ -18,15 +18,15 @@ import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Columns,
+  formatRecord,
   hint,
-  note,
   parseCount,
   parseTime,
   print,
   printList,
-  record,
+  printNote,
 } from "../terminal/output.ts";
-import { byArg } from "./operator-name.ts";
+import { actorArg } from "./operator-name.ts";
 
 const bitsArg = {
   bits: { ...option("2048|3072|4096", "Size of the new key (default 2048)", parseCount), default: "2048" },
@@ -56,7 +56,7 @@ const listCommand = operatorCommand({
 
 const rotateCommand = operatorCommand({
   ...words["keys rotate"],
-  args: { now: flag(), ...bitsArg, ...yesArg, ...byArg },
+  args: { now: flag(), ...bitsArg, ...yesArg, ...actorArg },
   async act(operator, args) {
     const { keys, secrets, clock } = operator;
     const options = { immediately: args.now === true, now: clock.now() };
@@ -66,9 +66,9 @@ const rotateCommand = operatorCommand({
     await logWriterOf(operator).checkpoint();
     const { early, ...kids } = await rotateKeys(keys, secrets, { ...options, bits: args.bits });
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
-    if (early) note(`warning: the new key has been public for less than 24 h; ${refused}`);
+    if (early) printNote(`warning: the new key has been public for less than 24 h; ${refused}`);
     const { activeKid: now, previousKid: retired, pendingKid } = kids;
-    print(args, kids, () => record({ active: now, retired, pending: pendingKid }));
+    print(args, kids, () => formatRecord({ active: now, retired, pending: pendingKid }));
     const publish = "for offline verification publish the new tvs keys history > key-history.jose";
     hint(args, `a running service signs with it within a second; ${publish}`);
   },
@@ -84,7 +84,7 @@ const compromiseCommand = operatorCommand({
     since: { ...option("TIME", parseTime), required: true },
     ...bitsArg,
     ...yesArg,
-    ...byArg,
+    ...actorArg,
   },
   async act(operator, args) {
     const { keys, secrets, clock } = operator;
@@ -96,7 +96,7 @@ const compromiseCommand = operatorCommand({
     await logWriterOf(operator)
       .checkpoint()
       .catch(({ message }: Error) =>
-        note(`warning: the evidence log could not be signed for before the change: ${message}`),
+        printNote(`warning: the evidence log could not be signed for before the change: ${message}`),
       );
     await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
     printList(args, await describeKeys(operator), keyColumns);
@@ -126,7 +126,7 @@ const historyCommand = operatorCommand({
 
 const importCommand = command({
   ...words["keys import"],
-  args: { file: operand(), ...yesArg, ...byArg },
+  args: { file: operand(), ...yesArg, ...actorArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
     // Checks the key with throw-away secrets, to refuse a wrong one before the register is opened.

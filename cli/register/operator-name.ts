@@ -10,14 +10,14 @@ import { findUserName } from "./register.ts";
 
 const maxLength = 64;
 
-export const byArg = {
+export const actorArg = {
   by: option(
     "NAME",
     "Who makes this change, kept with it (TVS_OPERATOR; default who called sudo, else the login name)",
   ),
 } as const;
 
-export const byFilterArg = {
+export const actorFilterArg = {
   by: option("NAME", "Only what this operator changed; service for the service itself", completeActor),
 } as const;
 

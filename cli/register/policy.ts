@@ -4,7 +4,7 @@ import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { command, group, operand } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { listing, print } from "../terminal/output.ts";
+import { formatList, print } from "../terminal/output.ts";
 import { readPolicyFile } from "./settings.ts";
 
 const showCommand = operatorCommand({
@@ -37,7 +37,7 @@ function readValidPolicy(file: string): Policy {
 
 function policyText(policy: Policy): string {
   const rules = purposes.map((purpose) => ({ purpose, rule: policy.purposes[purpose] }));
-  const rows = listing(rules, {
+  const rows = formatList(rules, {
     PURPOSE: "purpose",
     CERTIFICATE: ({ rule }) => rule?.certificate.join(", ") ?? "nobody: not in the policy",
     SOURCE: ({ rule }) => rule?.sources.join(", "),

@@ -5,10 +5,10 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
-import { codeOf } from "../../src/store/driver/files.ts";
+import { errorCodeOf } from "../../src/store/driver/files.ts";
 
 /** Describes the location of the register: the data directory, or the value of `--database`. */
-export function locationOf({ dataDir, database }: Config): string {
+export function describeLocation({ dataDir, database }: Config): string {
   if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
   const { protocol, host } = new URL(database.url);
   return `${protocol}//${host}`;
@@ -16,7 +16,7 @@ export function locationOf({ dataDir, database }: Config): string {
 
 /** The error of a command that needs a register and finds none. */
 export function noRegisterError(config: Config): TvsError {
-  const location = locationOf(config);
+  const location = describeLocation(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
@@ -31,7 +31,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
     const found = statSync(database.file);
     return !found.isFile() || found.size > 0;
   } catch (cause) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(cause))) return false;
+    if (["ENOENT", "ENOTDIR"].includes(errorCodeOf(cause))) return false;
     const folder = dirname(database.file);
     const owner = ownerOf(folder) ?? ownerOf(dataDir);
     const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
@@ -84,7 +84,7 @@ export function findUserName(uid: number): string | undefined {
  * for the lost one.
  * @returns null if the folder has no master key, or for a sandbox
  */
-export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
+export function loneKeyError({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
   const name = basename(masterKeyFile);
   const lost =
@@ -142,7 +142,7 @@ function readTrusted(file: string): string {
     const isOurs = uid === 0 || uid === process.geteuid?.();
     if (isOurs && (mode & 0o022) === 0) return readFileSync(descriptor, "utf8");
   } catch (cause) {
-    if (!["EACCES", "EPERM"].includes(codeOf(cause))) {
+    if (!["EACCES", "EPERM"].includes(errorCodeOf(cause))) {
       const message = `${file} cannot be read; it must be a file, not a link`;
       throw new TvsError("CONFIG_INVALID", message, { cause });
     }

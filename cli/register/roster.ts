@@ -27,8 +27,8 @@ import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
-import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
-import { byArg } from "./operator-name.ts";
+import { exitCodes, formatList, parseChoice, print } from "../terminal/output.ts";
+import { actorArg } from "./operator-name.ts";
 import { readingArgs } from "./teachers-map.ts";
 
 /** Rows that are looked up together, so that a libSQL server answers them in one round trip. */
@@ -52,7 +52,7 @@ export const rosterCommand = operatorCommand({
     "list-name": option("NAME"),
     reference: option("R"),
     encoding: readingArgs.encoding,
-    ...byArg,
+    ...actorArg,
     out: option("FILE"),
     force: flag(),
   },
@@ -205,7 +205,7 @@ function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
 function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
   const listed = ({ nameMatches }: RosterRow) =>
     nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
-  return listing(rows, {
+  return formatList(rows, {
     LINE: "line",
     "REG NO": "regNo",
     "T ID": "tId",

@@ -24,18 +24,18 @@ import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
   type Columns,
   exitCodes,
+  formatList,
+  formatRecord,
+  formatTable,
   hint,
-  listing,
-  note,
   print,
-  record,
-  table,
+  printNote,
   terminalWidth,
 } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
-import { byArg } from "./operator-name.ts";
+import { actorArg } from "./operator-name.ts";
 import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
-import { sheetReaderIn } from "./workbook-process.ts";
+import { makeSheetReader } from "./workbook-process.ts";
 
 const readBytes = 256 * 1024;
 
@@ -51,7 +51,7 @@ const importArgs = {
   strict: flag(),
   map: option("FILE"),
   ...readingArgs,
-  ...byArg,
+  ...actorArg,
 } as const;
 
 export const importCommand = command({
@@ -116,7 +116,7 @@ function importExtract(
       name: basename(file),
       bytes: createReadStream(file, { highWaterMark: readBytes }),
       reading: { ...reading, remembered: await rememberedMapping(settings) },
-      readSheet: sheetReaderIn(mainUrl()),
+      readSheet: makeSheetReader(mainUrl()),
     };
     const pieces = notingMapping(readPieces(input, blindIndex));
     const result = await importRegister({ name: input.name, pieces }, importDependencies(operator), options);
@@ -130,7 +130,7 @@ async function* notingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<
   let isNoted = false;
   for await (const piece of pieces) {
     if (!isNoted && piece.mappedBy === "remembered")
-      note("read by the remembered mapping; tvs teachers map --show prints it");
+      printNote("read by the remembered mapping; tvs teachers map --show prints it");
     isNoted = true;
     yield piece;
   }
@@ -184,13 +184,13 @@ function noteRemarks(
 ): void {
   if (abandoned !== undefined) {
     const left = `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}`;
-    note(`${left}; import that file again if it is needed`);
+    printNote(`${left}; import that file again if it is needed`);
   }
   if (sameRejections === true && stopped === undefined)
-    note(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
-  if (stopped?.by === "strict") note(whyStopped(stopped));
+    printNote(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
+  if (stopped?.by === "strict") printNote(whyStopped(stopped));
   if (stopped?.by === "brake")
-    note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
+    printNote(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
   if (args.report !== undefined) return;
   if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
   else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
@@ -209,7 +209,7 @@ function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
   const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
-  const figures = record({
+  const figures = formatRecord({
     file,
     ...(sheet === undefined ? {} : { sheet }),
     ...{ sha256, rows, inserted, updated, unchanged, rejected, warnings, events },
@@ -220,8 +220,8 @@ function importSummary(result: ImportResult): string {
   });
   const first = firstRejected(codes, shownRows);
   const parts = [figures];
-  if (codes.length > 0) parts.push(listing(codes.map(describeCode), codeColumns));
-  if (first.length > 0) parts.push(`the first rejected rows:\n${listing(first, issueColumns)}`);
+  if (codes.length > 0) parts.push(formatList(codes.map(describeCode), codeColumns));
+  if (first.length > 0) parts.push(`the first rejected rows:\n${formatList(first, issueColumns)}`);
   return parts.join("\n\n");
 }
 
@@ -253,5 +253,5 @@ function printTemplate(args: { file?: string | undefined; json?: boolean | undef
   if (args.json === true) return;
   const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
   const terminal = { isTTY: process.stderr.isTTY === true, columns: terminalWidth() };
-  note(table(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
+  printNote(formatTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
 }

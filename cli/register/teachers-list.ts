@@ -15,9 +15,9 @@ import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
+import { type Columns, exitCodes, hint, printList, printNote } from "../terminal/output.ts";
 
-export const filterArgs = {
+export const teacherFilterArgs = {
   status: choiceOption(licenseStatuses, "Only those whose licence has this status today"),
   certificate: choiceOption(certificateStatuses, "Only those whose certificate has this status"),
   "expires-before": option(
@@ -34,7 +34,7 @@ function readDate(text: string, flag: string): string {
   throw new TvsError("USAGE", `${flag} must be a date that exists, written YYYY-MM-DD`);
 }
 
-export function filterOf(args: ArgsOf<typeof filterArgs>): TeacherFilter {
+export function readTeacherFilter(args: ArgsOf<typeof teacherFilterArgs>): TeacherFilter {
   const { status: license, certificate, state } = args;
   const { "expires-before": expiresBefore, "changed-since": changedSince } = args;
   return { license, certificate, expiresBefore, changedSince, state };
@@ -51,9 +51,9 @@ const pageOf = ({ limit, after }: PageArgs) => ({ limit, ...(after === undefined
 
 export const listCommand = operatorCommand({
   ...words["teachers list"],
-  args: { ...filterArgs, ...pageArgs },
+  args: { ...teacherFilterArgs, ...pageArgs },
   async act(operator, args) {
-    const found = await listTeachers(operator, filterOf(args), pageOf(args));
+    const found = await listTeachers(operator, readTeacherFilter(args), pageOf(args));
     show(args, found, { operator, nobody: "no teachers" });
   },
 });
@@ -87,7 +87,7 @@ function show(
   const today = calendar.dateAt(clock.now());
   const rows = teachers.map((one) => describeTeacherRow(one, today));
   printList(args, rows, teacherColumns, nobody);
-  if (next !== null) note(`there are more; the next ones: --after ${next}`);
+  if (next !== null) printNote(`there are more; the next ones: --after ${next}`);
 }
 
 const teacherColumns: Columns<ReturnType<typeof describeTeacherRow>> = {

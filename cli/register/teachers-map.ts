@@ -12,9 +12,9 @@ import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
 import { mainUrl } from "../program.ts";
-import { exitCodes, hint, note, noteTable, print, safeJson } from "../terminal/output.ts";
-import { byArg } from "./operator-name.ts";
-import { sheetReaderIn } from "./workbook-process.ts";
+import { exitCodes, hint, print, printNote, printNoteTable, safeJson } from "../terminal/output.ts";
+import { actorArg } from "./operator-name.ts";
+import { makeSheetReader } from "./workbook-process.ts";
 
 /** Options about a file that its content cannot always show. */
 export const readingArgs = {
@@ -62,7 +62,13 @@ export function readMappingFile(file: string): Mapping {
 
 export const mapCommand = command({
   ...words["teachers map"],
-  args: { file: { ...operand(), required: false }, ...readingArgs, show: flag(), forget: flag(), ...byArg },
+  args: {
+    file: { ...operand(), required: false },
+    ...readingArgs,
+    show: flag(),
+    forget: flag(),
+    ...actorArg,
+  },
   async run({ args }) {
     const { file, show = false, forget = false } = args;
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
@@ -79,13 +85,13 @@ export const mapCommand = command({
 
 async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
   const name = basename(file);
-  const readSheet = sheetReaderIn(mainUrl());
+  const readSheet = makeSheetReader(mainUrl());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
     const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding }, readSheet });
     const found = await suggestMapping(table, { encoding, sheet, isEncodingGuessed });
-    if (table.sheet !== undefined) note(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
+    if (table.sheet !== undefined) printNote(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
     return found;
   };
   try {
@@ -106,20 +112,20 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
 
 /** Prints on stderr how each column is read, the first rows, and the open questions. */
 function explainSuggestion({ mapping, columns, questions, rows }: Suggestion): void {
-  noteTable(
+  printNoteTable(
     ["column", "taken for", "why"],
     columns
       .filter(({ name, sure }) => name !== "" || !sure)
       .map(({ name, taken, why }) => [name, taken ?? "left out", why]),
   );
   const { delimiter } = mapping;
-  if (delimiter !== undefined) note(`The columns are separated by ${delimiterNames[delimiter]}.`);
-  note("The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:");
+  if (delimiter !== undefined) printNote(`The columns are separated by ${delimiterNames[delimiter]}.`);
+  printNote("The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:");
   const cells = (row: Record<string, string>) => Object.entries(row).map((pair) => pair.join(" "));
-  for (const row of rows) note(`  ${cells(row).join("; ")}`);
-  if (questions.length === 0) note("No questions.");
-  else note('Questions. Answer each in mapping.json, then delete it from the list "open":');
-  for (const { about, question } of questions) note(`  ${about}: ${question}`);
+  for (const row of rows) printNote(`  ${cells(row).join("; ")}`);
+  if (questions.length === 0) printNote("No questions.");
+  else printNote('Questions. Answer each in mapping.json, then delete it from the list "open":');
+  for (const { about, question } of questions) printNote(`  ${about}: ${question}`);
 }
 
 /** Prints the remembered mapping, or forgets it with --forget. @throws TvsError NOT_KNOWN if none is remembered */

@@ -32,16 +32,16 @@ import {
   type Cell,
   type Columns,
   escapeControls,
+  formatList,
+  formatRecord,
   hint,
-  listing,
-  note,
   print,
-  record,
+  printNote,
   safeJson,
 } from "../terminal/output.ts";
 import { createBar, hasProgress } from "../terminal/progress.ts";
-import { byArg, byFilterArg } from "./operator-name.ts";
-import { filterArgs, filterOf } from "./teachers-list.ts";
+import { actorArg, actorFilterArg } from "./operator-name.ts";
+import { readTeacherFilter, teacherFilterArgs } from "./teachers-list.ts";
 
 /** Chooses the export's format by the file's name. @throws TvsError USAGE for a format that cannot be written */
 function formatOf(file: string): ImportFormat {
@@ -52,7 +52,7 @@ function formatOf(file: string): ImportFormat {
 
 const exportCommand = operatorCommand({
   ...words["teachers export"],
-  args: { file: operand(), ...filterArgs, force: flag() },
+  args: { file: operand(), ...teacherFilterArgs, force: flag() },
   prepare({ file: path, force }, config) {
     return { format: formatOf(path), output: prepareOutput({ flag: "the file", path, force, config }) };
   },
@@ -60,7 +60,7 @@ const exportCommand = operatorCommand({
     const total = hasProgress() ? await operator.teachers.count() : 0;
     const bar = createBar({ label: "exporting", unit: "teachers", total });
     const counts = { teachers: 0, profilesLeftOut: 0 };
-    const pieces = exportTeachers(operator, { format, filter: filterOf(args) });
+    const pieces = exportTeachers(operator, { format, filter: readTeacherFilter(args) });
     async function* text(): AsyncGenerator<string> {
       for await (const piece of pieces) {
         counts.teachers += piece.teachers;
@@ -77,7 +77,7 @@ const exportCommand = operatorCommand({
     const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
     print(args, { file: output.path, format, teachers }, () => `${written} written to ${args.file}`);
     const left = `${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`;
-    if (profilesLeftOut > 0) note(`CSV has no column for profiles, and ${left}`);
+    if (profilesLeftOut > 0) printNote(`CSV has no column for profiles, and ${left}`);
     hint(args, "what a spreadsheet saves it may have changed: import its file with --dry-run first");
   },
 });
@@ -103,10 +103,12 @@ function exportText(held: SubjectExport): string {
   const { profile = null, ...fields } = stored ?? {};
   const sections: Record<string, string> = {
     RECORD:
-      stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
+      stored === null
+        ? "none; only lookups of this NIN are stored"
+        : formatRecord(fields as Record<string, Cell>),
     ...(profile === null ? {} : { PROFILE: safeJson(profile) }),
-    HISTORY: history.length === 0 ? "none" : listing(history, subjectHistoryColumns),
-    "LOOKUPS BY PARTNERS": lookups.length === 0 ? "none" : listing(lookups, lookupColumns),
+    HISTORY: history.length === 0 ? "none" : formatList(history, subjectHistoryColumns),
+    "LOOKUPS BY PARTNERS": lookups.length === 0 ? "none" : formatList(lookups, lookupColumns),
     "VERIFIED BY": names(verifiedBy),
     "WATCHED BY": names(watchedBy),
     NOTES: notes.join("\n"),
@@ -173,7 +175,7 @@ function teacherText({ profile, lastEvent, attestations, ...teacher }: Described
   const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
   const profileText = () =>
     `${profile?.qualifications.length} qualifications, ${profile?.employment.length} employments`;
-  return record({
+  return formatRecord({
     "registration number": teacher.regNo,
     "teacher id": teacher.tId,
     name: teacher.name,
@@ -243,7 +245,7 @@ function changeText(
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";
   const pending = again === null ? "" : `; recorded, and counts when the teacher is ${again}`;
   const hidden = { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) };
-  const text = record({
+  const text = formatRecord({
     teacher: `${teacher.regNo}, ${teacher.name}`,
     licence: `${moved(before.license, after.license)}${pending}`,
     certificate: after.certificate,
@@ -253,7 +255,7 @@ function changeText(
   });
   if (answered === undefined) return text;
   if (answered.length === 0) return `${text}\n\nNo partner got the answer VALID in the last 90 days.`;
-  const rows = listing(answered, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
+  const rows = formatList(answered, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
   return `${text}\n\nPartners that got the answer VALID in the last 90 days:\n${rows}`;
 }
 
@@ -264,20 +266,20 @@ function moved(from: string, to: string): string {
 function changeCommand(action: TeacherAction) {
   return operatorCommand({
     ...words[`teachers ${action}`],
-    args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...byArg },
+    args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...actorArg },
     act: (operator, args) => change(action, operator, args as ChangeArgs),
   });
 }
 
 const historyCommand = operatorCommand({
   ...words["teachers history"],
-  args: { ...refArg, ...byFilterArg },
+  args: { ...refArg, ...actorFilterArg },
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
     const all = await teacherHistory(teachers, teacher.id);
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
-    print(args, lines.map(describeHistoryLine), () => listing(lines, historyColumns));
+    print(args, lines.map(describeHistoryLine), () => formatList(lines, historyColumns));
   },
 });
 
@@ -301,13 +303,13 @@ const historyColumns: Columns<HistoryLine> = {
 
 const sweepCommand = operatorCommand({
   ...words["teachers sweep"],
-  args: byArg,
+  args: actorArg,
   async act({ teachers, calendar, clock, actor }, args) {
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
     const bar = createBar({ label: "announcing", unit: "licences", total });
     const onProgress = (announced: number) => bar.show(announced);
     const result = await sweepLicenses(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
-    print(args, result, () => record(result));
+    print(args, result, () => formatRecord(result));
     if (result.events > 0) hint(args, "tvs webhooks list shows which partners were notified");
   },
 });

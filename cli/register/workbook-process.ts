@@ -22,7 +22,7 @@ const watchMs = 50;
 type Answer = Sheet | { readonly error: { readonly line: number; readonly message: string } };
 
 /** Makes a reader that starts a process for each workbook. @param entry the program's main.ts */
-export function sheetReaderIn(entry: URL): SheetReader {
+export function makeSheetReader(entry: URL): SheetReader {
   return async (file, options) => {
     const asked = JSON.stringify({ ...options, isText: typeof file === "string" });
     const [command, before] = commandOf(entry);

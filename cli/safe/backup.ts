@@ -8,8 +8,8 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import {
   type BackupFacts,
-  backupOfPartial,
-  beginsAsDatabase,
+  findBackupOf,
+  hasSqliteHeader,
   inspectBackup,
   lockPartialFile,
   makeBackup,
@@ -17,14 +17,22 @@ import {
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
 import { command, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
-import { closeAfter, requireRegister } from "../open.ts";
-import { exitCodes, hint, note, parseCount, print, readable, record } from "../terminal/output.ts";
+import { requireRegister, runAndClose } from "../open.ts";
+import {
+  exitCodes,
+  formatRecord,
+  hint,
+  parseCount,
+  print,
+  printNote,
+  wrapSentence,
+} from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
 import { prepareOutput } from "./output-file.ts";
-import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
+import { findMasterKey, masterKeyLocation } from "./vault.ts";
 
 /** Gets the path of a command's database file. @throws TvsError REFUSED for a libSQL server */
-export function databaseFile({ database }: Config): string {
+export function requireDatabaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
   throw new TvsError(
     "REFUSED",
@@ -34,13 +42,13 @@ export function databaseFile({ database }: Config): string {
 
 /** Compares the master key on this machine with that of a backup. @throws TvsError MASTER_KEY_INVALID */
 export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
-  const text = masterKeyAtHand(config);
+  const text = findMasterKey(config);
   if (text === undefined) return "absent";
   if (masterKeyCheck === null) return "unrecorded";
   return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
 }
 
-export function describeFacts({ counts, newestAttestation, log, masterKeyCheck: _, ...facts }: BackupFacts) {
+export function describeBackup({ counts, newestAttestation, log, masterKeyCheck: _, ...facts }: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
   return {
     ...facts,
@@ -57,7 +65,7 @@ const makeCommand = command({
   args: { file: operand(), force: flag(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
-    const source = databaseFile(config);
+    const source = requireDatabaseFile(config);
     await requireRegister(config);
     const replace = args.force === true;
     const { keep } = args;
@@ -68,10 +76,10 @@ const makeCommand = command({
     announceWork("copying and checking", source);
     // A backup needs no master key.
     const driver = await openFile({ file: source });
-    const facts = await closeAfter(driver, () => makeBackup(driver, file, replace));
+    const facts = await runAndClose(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
-    print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
+    print(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
     );
     noteDropped(dropped);
@@ -85,17 +93,20 @@ const leastBytes = 32 * 1024 * 1024;
 /** Announces long work at a terminal. The work blocks the process, so a progress bar could not move. */
 function announceWork(work: string, file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (hasProgress() && bytes >= leastBytes) note(`${work} ${Math.round(bytes / 1e6)} MB`);
+  if (hasProgress() && bytes >= leastBytes) printNote(`${work} ${Math.round(bytes / 1e6)} MB`);
 }
 
 /** Prints the deleted files. Files with a future time also set exit code 1: nobody reads the output of a good run. */
 function noteDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
   const { deleted = [], ahead = [], unfinished = [] } = dropped;
-  if (unfinished.length > 0) note(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
-  if (deleted.length > 0) note(`deleted: ${deleted.join(", ")}`);
+  if (unfinished.length > 0)
+    printNote(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
+  if (deleted.length > 0) printNote(`deleted: ${deleted.join(", ")}`);
   if (ahead.length === 0) return;
   const advice = "find out which clock is wrong, then rename or delete them";
-  note(`not counted and not deleted, because their time is still to come: ${ahead.join(", ")}; ${advice}`);
+  printNote(
+    `not counted and not deleted, because their time is still to come: ${ahead.join(", ")}; ${advice}`,
+  );
   process.exitCode = exitCodes.refused;
 }
 
@@ -104,7 +115,7 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
     `The master key is NOT in this backup; it is in ${place}.`,
     "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
   ];
-  return [record({ file, ...describeFacts(facts) }), "", ...notes.map(readable)].join("\n");
+  return [formatRecord({ file, ...describeBackup(facts) }), "", ...notes.map(wrapSentence)].join("\n");
 }
 
 const verifyCommand = command({
@@ -112,24 +123,24 @@ const verifyCommand = command({
   args: { file: operand() },
   async run({ args }) {
     const config = configOf(args);
-    databaseFile(config);
+    requireDatabaseFile(config);
     const file = resolve(args.file);
     announceWork("checking every page of", file);
     const facts = await inspectBackup(file);
     const masterKey = masterKeyState(config, facts);
     const ok = masterKey !== "differs";
-    print(args, { ok, file, ...describeFacts(facts), masterKey }, () =>
-      record({
+    print(args, { ok, file, ...describeBackup(facts), masterKey }, () =>
+      formatRecord({
         backup: ok ? "good" : "good, but not for this master key",
         file,
-        ...describeFacts(facts),
+        ...describeBackup(facts),
         "master key": masterKey,
       }),
     );
     if (masterKey === "absent")
-      note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
+      printNote(`the master key was not checked: there is none in ${config.masterKeyFile}`);
     if (ok) return;
-    note(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
+    printNote(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
     process.exitCode = exitCodes.refused;
   },
 });
@@ -179,7 +190,7 @@ function ownAmong(names: Iterable<string>, path: string): { name: string; at: nu
 
 /** Deletes the partial files of killed backups, not of running ones. @returns the paths of these backups */
 async function dropUnfinished(path: string): Promise<string[]> {
-  const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
+  const names = readdirSync(dirname(path)).flatMap((name) => findBackupOf(name) ?? []);
   const dropped: string[] = [];
   for (const { name } of ownAmong(new Set(names), path)) {
     const unfinished = join(dirname(path), name);
@@ -201,7 +212,7 @@ function dropOlder(path: string, keep: number, now: number): { deleted: string[]
   const folder = dirname(path);
   const pathsOf = (those: { name: string }[]) => those.map(({ name }) => join(folder, name));
   const others = ownAmong(readdirSync(folder), path).filter(({ name }) => name !== basename(path));
-  const older = pathsOf(others.filter(({ at }) => at <= now)).filter(beginsAsDatabase);
+  const older = pathsOf(others.filter(({ at }) => at <= now)).filter(hasSqliteHeader);
   const deleted = older.slice(0, Math.max(0, older.length - keep + 1));
   for (const one of deleted) rmSync(one);
   if (deleted.length > 0) syncFolderOf(path);

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
-import { note } from "../terminal/output.ts";
+import { printNote } from "../terminal/output.ts";
 
 /** The limit in bytes for keys, certificates and policies, which have some kilobytes. */
 const maxBytes = 1024 * 1024;
@@ -50,7 +50,7 @@ export async function readLine(
   called: string,
   { maxBytes, wanted }: { maxBytes: number; wanted: string },
 ): Promise<string> {
-  if (process.stdin.isTTY === true) note(`type ${called}, then Enter and Ctrl-D`);
+  if (process.stdin.isTTY === true) printNote(`type ${called}, then Enter and Ctrl-D`);
   const bytes = await readBounded(process.stdin, maxBytes);
   if (bytes === null) throw new TvsError("USAGE", `standard input must contain ${wanted}`);
   return new TextDecoder().decode(bytes).trim();

@@ -3,7 +3,7 @@ import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statS
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { codeOf, placeNew, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
+import { errorCodeOf, nameNewFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 
 /** A checked path that a command will write to. */
 type OutputFile = {
@@ -54,7 +54,7 @@ function withoutLinks({ flag, path }: OutputRequest): string {
     return join(realpathSync(folder), basename(resolve(path)));
   } catch (cause) {
     const problem =
-      codeOf(cause) === "EACCES"
+      errorCodeOf(cause) === "EACCES"
         ? `${folder} cannot be entered by this user; choose another folder`
         : `there is no folder ${folder}; create it, or choose another`;
     throw new TvsError("USAGE", `${flag}: ${problem}`, { cause });
@@ -113,15 +113,15 @@ function tryFolder(path: string, flag: string): void {
     closeSync(openSync(probe, "wx", 0o600));
     rmSync(probe);
   } catch (cause) {
-    const message = `${flag}: ${path} cannot be written; check its folder (${codeOf(cause)})`;
+    const message = `${flag}: ${path} cannot be written; check its folder (${errorCodeOf(cause)})`;
     throw new TvsError("USAGE", message, { cause });
   }
 }
 
 /** Writes the file. If another program took its name during the work, the output keeps its temporary name. */
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
-  const temporary = await writeBeside(path, content).catch((cause) => {
-    const code = codeOf(cause);
+  const temporary = await writeTemporaryFile(path, content).catch((cause) => {
+    const code = errorCodeOf(cause);
     // The content could not be produced, so this is not an error of the file.
     if (code === "" || isTvsError(cause)) throw cause;
     const message = `${path} could not be written (${code}); check its folder and the disk`;
@@ -129,7 +129,7 @@ async function write(path: string, content: string | AsyncIterable<string>, { fo
   });
   try {
     if (force) replaceFile(temporary, path);
-    else placeNew(temporary, path);
+    else nameNewFile(temporary, path);
   } catch (cause) {
     const message = `${path} was created by another program; the output is in ${temporary}`;
     throw new TvsError("REFUSED", message, { cause });

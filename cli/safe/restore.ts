@@ -7,31 +7,31 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { holdWebhooksName } from "../../src/domain/settings.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { type Restored, refuseExisting, restoreBackup } from "../../src/store/driver/restore.ts";
+import { type RestoreResult, requireReplaceable, restoreBackup } from "../../src/store/driver/restore.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { moveTeacherIds } from "../../src/store/status-lists.ts";
 import { command, configOf, flag, operand } from "../command.ts";
-import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restored-log.ts";
-import { actorOf, byArg } from "../register/operator-name.ts";
-import { locationOf } from "../register/register.ts";
+import { describeRestoredLog, type RestoredLog, settleRestoredLog } from "../evidence/restored-log.ts";
+import { actorArg, actorOf } from "../register/operator-name.ts";
+import { describeLocation } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, print, readable, record, table } from "../terminal/output.ts";
-import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
+import { formatRecord, formatTable, hint, print, printNote, wrapSentence } from "../terminal/output.ts";
+import { describeBackup, masterKeyState, requireDatabaseFile } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 const maxListed = 20;
 
 export const restoreCommand = command({
   ...words.restore,
-  args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...byArg },
+  args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...actorArg },
   async run({ args }) {
     const config = configOf(args);
     const acting = { actor: actorOf(config), clock: systemClock };
-    const [from, target] = [resolve(args.file), databaseFile(config)];
+    const [from, target] = [resolve(args.file), requireDatabaseFile(config)];
     const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];
-    refuseExisting({ target, force });
+    requireReplaceable({ target, force });
     const facts = await inspectBackup(from);
     accept(config, facts);
     if (existsSync(target))
@@ -56,19 +56,19 @@ export const restoreCommand = command({
     const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
     await pin?.();
     const { replaced, undone } = restored;
-    if (replaced === null) note(`created a new register in ${locationOf(config)}`);
+    if (replaced === null) printNote(`created a new register in ${describeLocation(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
     const first = masterKey === "absent" ? [keyIsMissing] : [];
-    const made = { database: target, ...describeFacts(facts) };
+    const made = { database: target, ...describeBackup(facts) };
     const value = { ...made, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
     print(args, { ...value, notes: [...first, ...notes] }, () =>
       restoreText({ ...made, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
     // This is printed last, where the operator reads it: it has to be done before anything else.
-    if (args.json !== true) for (const line of first) note(line);
+    if (args.json !== true) for (const line of first) printNote(line);
   },
 });
 
@@ -88,7 +88,7 @@ function accept(config: Config, facts: BackupFacts): void {
 
 /** Describes what is undone, and what the operator must do now. */
 function remarks(
-  { replaced, undone }: Restored,
+  { replaced, undone }: RestoreResult,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },
 ): string[] {
   const since = "since the backup was made";
@@ -102,7 +102,7 @@ function remarks(
           `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
         ]
       : undoneRemarks(undone.changes, undone.lost)),
-    ...logRemarks(log, facts.log),
+    ...describeRestoredLog(log, facts.log),
     `The quota counters of the current minute and day are those of the backup, and a call that repeats an Idempotency-Key used ${since} runs again.`,
     holdWebhooks
       ? "Webhooks are held; check what is pending (tvs webhooks list --state pending), then send them with tvs webhooks release."
@@ -110,7 +110,7 @@ function remarks(
   ];
 }
 
-function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restored["undone"]>["lost"]) {
+function undoneRemarks(changes: readonly Difference[], lost: NonNullable<RestoreResult["undone"]>["lost"]) {
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
     changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
   const findings: [string[], (ids: string) => string][] = [
@@ -136,16 +136,20 @@ function listed(ids: readonly string[]): string {
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-function restoreText(facts: Parameters<typeof record>[0], { undone }: Restored, notes: readonly string[]) {
+function restoreText(
+  facts: Parameters<typeof formatRecord>[0],
+  { undone }: RestoreResult,
+  notes: readonly string[],
+) {
   const changes = undone?.changes ?? [];
   const rows = changes.map(({ kind, id, was, now }) => {
     const missing = kind === "teacher" ? "in good standing" : "absent";
     return [kind, id, was ?? missing, now ?? missing];
   });
   return [
-    record(facts),
-    ...(rows.length === 0 ? [] : ["", table(["WHAT", "ID", "WAS", "NOW"], rows)]),
+    formatRecord(facts),
+    ...(rows.length === 0 ? [] : ["", formatTable(["WHAT", "ID", "WAS", "NOW"], rows)]),
     "",
-    ...notes.map((line) => readable(`* ${line}`)),
+    ...notes.map((line) => wrapSentence(`* ${line}`)),
   ].join("\n");
 }

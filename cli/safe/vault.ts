@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
-import { placeNew, writeBeside } from "../../src/store/driver/files.ts";
+import { nameNewFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
@@ -13,9 +13,9 @@ import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings
  * next command uses the same key.
  * @throws TvsError MASTER_KEY_MISSING, MASTER_KEY_WRONG, MASTER_KEY_INVALID
  */
-export async function openVault(config: Config, settings: SettingsStore): Promise<Secrets> {
+export async function unlockSecrets(config: Config, settings: SettingsStore): Promise<Secrets> {
   const stored = (await settings.read()).get(masterKeyCheckName);
-  const text = masterKeyAtHand(config);
+  const text = findMasterKey(config);
   if (text === undefined && stored !== undefined) {
     const message =
       `${config.masterKeyFile} is missing, and this database was made with a master key; ` +
@@ -40,7 +40,7 @@ export async function openVault(config: Config, settings: SettingsStore): Promis
 }
 
 /** Reads the text of the master key, from the environment or from its file. */
-export function masterKeyAtHand(config: Config): string | undefined {
+export function findMasterKey(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
@@ -63,8 +63,8 @@ async function createMasterKey(file: string): Promise<string> {
   const text = newMasterKey();
   let temporary: string | undefined;
   try {
-    temporary = await writeBeside(file, `${text}\n`);
-    placeNew(temporary, file, true);
+    temporary = await writeTemporaryFile(file, `${text}\n`);
+    nameNewFile(temporary, file, true);
     return text;
   } catch (cause) {
     if (isTvsError(cause, "REFUSED")) return readFileSync(file, "utf8");

@@ -26,8 +26,8 @@ import { purposes } from "../../src/partner/contract.ts";
 import { command, configOf, group } from "../command.ts";
 import { type CommandContext, importDependencies, readStoredSettings, withContext } from "../open.ts";
 import { programWords } from "../program.ts";
-import { locationOf } from "../register/register.ts";
-import { hint, print, printList, record } from "../terminal/output.ts";
+import { describeLocation } from "../register/register.ts";
+import { formatRecord, hint, print, printList } from "../terminal/output.ts";
 
 const demoKeyName = "sandbox_demo_key";
 
@@ -170,7 +170,7 @@ export async function withSandbox<T>(
 ): Promise<T> {
   const config = configOf({ ...args, sandbox: true });
   const stored = await readStoredSettings(config);
-  const location = locationOf(config);
+  const location = describeLocation(config);
   if (stored === null) {
     const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
     const more = isLiveThere ? ", only a live register, which this command never touches" : "";
@@ -212,7 +212,7 @@ const resetCommand = command({
       const endpoint = hasEndpoint ? "removed" : "none";
       await resetNotifications(operator);
       print(args, { teachers, endpoint }, () =>
-        record({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
+        formatRecord({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
       );
     });
   },

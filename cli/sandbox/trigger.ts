@@ -6,11 +6,11 @@ import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trig
 import { teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { command, operand } from "../command.ts";
-import { noteWithoutService } from "../partners/delivery-advice.ts";
-import { hint, note, parseChoice, print, record } from "../terminal/output.ts";
+import { noteIfNoService } from "../partners/delivery-advice.ts";
+import { formatRecord, hint, parseChoice, print, printNote } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** The most deliveries that are searched for those of the event; an event has fewer in a sandbox. */
+/** How many of the newest deliveries are searched for those of the event. In a sandbox an event has fewer. */
 const maxDeliveries = 100;
 
 export const triggerCommand = command({
@@ -41,7 +41,7 @@ export const triggerCommand = command({
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
       print(args, { eventType, eventId, regNo, tId, before, told: notified, deliveries }, () =>
-        record({
+        formatRecord({
           event: `${eventType} (${eventId})`,
           teacher: `${regNo}, ${name}`,
           ...changeOf(done),
@@ -50,9 +50,11 @@ export const triggerCommand = command({
           "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
         }),
       );
-      if (deliveries.length > 0) await noteWithoutService(operator);
+      if (deliveries.length > 0) await noteIfNoService(operator);
       else
-        note(`no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`);
+        printNote(
+          `no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`,
+        );
       for (const { deliveryId } of deliveries)
         hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);
     });

@@ -21,13 +21,13 @@ import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
-import { discard, replaceFile, writeBeside } from "../../src/store/driver/files.ts";
+import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
-import { createStatusStore } from "../../src/store/status.ts";
+import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { version } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { note, print } from "../terminal/output.ts";
+import { print, printNote } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
 
 export const consoleCommand = operatorCommand({
@@ -42,7 +42,7 @@ export const consoleCommand = operatorCommand({
     const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
-    if (args.json !== true) note("the link works once, within five minutes, on this machine");
+    if (args.json !== true) printNote("the link works once, within five minutes, on this machine");
   },
 });
 
@@ -70,13 +70,13 @@ export async function listenOnConsolePort(port: number) {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
       file = consolePortFile(config);
-      replaceFile(await writeBeside(file, formatConsoleLocation(location)), file);
+      replaceFile(await writeTemporaryFile(file, formatConsoleLocation(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;
     },
     async close(): Promise<void> {
       history?.stop();
-      if (file !== undefined) discard(file);
+      if (file !== undefined) discardFile(file);
       opening.reject(new Error("the service did not open"));
       await listener.close();
     },
@@ -101,7 +101,7 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
     readings: createReadings({
       ...stores,
       ...{ imports, clock, onError },
-      status: createStatusStore(driver),
+      status: createRegisterFigures(driver),
       log: stores.evidence.figures,
       calendar: operator.calendar,
     }),

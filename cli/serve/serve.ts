@@ -14,11 +14,11 @@ import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { type HttpApp, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
-import { discard } from "../../src/store/driver/files.ts";
+import { discardFile } from "../../src/store/driver/files.ts";
 import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { readStoredSettings } from "../open.ts";
-import { byArg } from "../register/operator-name.ts";
+import { actorArg } from "../register/operator-name.ts";
 import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { exitCodes } from "../terminal/output.ts";
@@ -27,7 +27,7 @@ import { type OpenService, openService } from "./open-service.ts";
 
 export const serveCommand = command({
   ...words.serve,
-  args: { ...serveArgs, ...byArg },
+  args: { ...serveArgs, ...actorArg },
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, readRepeated(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
@@ -78,7 +78,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     // A killed service leaves the file with its console's port.
-    if (consolePort === undefined) discard(consolePortFile(config));
+    if (consolePort === undefined) discardFile(consolePortFile(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
     await announce(open, listener, { host, introduction });

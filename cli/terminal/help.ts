@@ -3,7 +3,7 @@
 import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { storeError } from "../../src/store/driver/driver.ts";
-import { codeOf } from "../../src/store/driver/files.ts";
+import { errorCodeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type TvsCommand, version } from "../command.ts";
 import { escapeControls, exitCodeOf, terminalWidth } from "./output.ts";
 import { wrapText } from "./tables.ts";
@@ -128,7 +128,7 @@ export function printFailure(error: unknown, words: readonly string[], program =
 function asTvsError(error: unknown): TvsError {
   if (isTvsError(error)) return error;
   const { message, path } = error as { message?: string; path?: string };
-  if (path !== undefined && ["EACCES", "EPERM"].includes(codeOf(error)))
+  if (path !== undefined && ["EACCES", "EPERM"].includes(errorCodeOf(error)))
     return new TvsError("INPUT_UNREADABLE", `${path} cannot be entered or read by this user`, {
       cause: error,
     });

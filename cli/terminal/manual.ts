@@ -7,7 +7,7 @@ import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { manualTopics, parseTopicLink, topicGroups } from "../../src/manual.ts";
 import type { TvsCommand } from "../command.ts";
-import { exitCodes, heading, table, terminalWidth } from "./output.ts";
+import { exitCodes, formatHeading, formatTable, terminalWidth } from "./output.ts";
 import { wrapText } from "./tables.ts";
 
 /** The files that `tvs help --print` writes for an operator who has the executable alone. */
@@ -38,7 +38,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   if (topic !== undefined) {
     process.stdout.write(`${laidOut(topic.text)}\n`);
     if (!isCommand) return exitCodes.done;
-    process.stdout.write(`\n${heading(`The command tvs ${word}`)}\n\n`);
+    process.stdout.write(`\n${formatHeading(`The command tvs ${word}`)}\n\n`);
   }
   if (isCommand) return explain(words);
   const names = manualTopics.map(({ name }) => name);
@@ -65,7 +65,7 @@ function topicList(): string {
   const nameWidth = Math.max(...manualTopics.map(({ name }) => name.length));
   const sections = topicGroups.map(({ title, topics: own }) => {
     const lines = own.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}  ${summary}\n`);
-    return `${heading(title.toUpperCase())}\n${lines.join("")}`;
+    return `${formatHeading(title.toUpperCase())}\n${lines.join("")}`;
   });
   const more =
     "`tvs --help` lists the commands, `tvs help COMMAND` explains one, and `tvs help TOPIC` prints a page. `tvs help --print FILE` prints alerts.yml or grafana-dashboard.json, for Prometheus and Grafana.";
@@ -81,7 +81,7 @@ function laidOut(markdown: string): string {
 function block(token: Token): string {
   switch (token.type) {
     case "heading":
-      return heading(inline(token.tokens));
+      return formatHeading(inline(token.tokens));
     case "code":
       return (token as Tokens.Code).text.replace(/^(?=.)/gm, "  ");
     case "list":
@@ -105,7 +105,7 @@ function list({ items, ordered, start }: Tokens.List): string {
 function tableOf({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
   // Output to a pipe is mostly read in a pager, so tables have a terminal's width there too.
-  return table(cells(header), rows.map(cells), { isTTY: true, columns: terminalWidth() });
+  return formatTable(cells(header), rows.map(cells), { isTTY: true, columns: terminalWidth() });
 }
 
 /** Makes the text of inline Markdown. Code keeps its backquotes, which show where it ends. */

@@ -1,7 +1,7 @@
 import { readDuration } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
-import { layOutTable, nameAndValue, wrapText } from "./tables.ts";
+import { alignValue, layOutTable, wrapText } from "./tables.ts";
 
 /** Control characters, and characters that reverse or hide text. Data must not control the terminal. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -47,7 +47,7 @@ export function print(args: Asked, value: unknown, human: () => string): void {
 }
 
 /** Prints a note to stderr, so that stdout has only the result. */
-export function note(words: string): void {
+export function printNote(words: string): void {
   // A note may quote text from the database, whose control characters must not reach the terminal.
   const lines = words.split("\n").map(escapeControls);
   // A terminal breaks long lines within words. A command in the note could not be pasted then.
@@ -62,13 +62,13 @@ function hanging(line: string): string {
   return indent + wrapText(line.slice(indent.length), width, `\n${indent}`);
 }
 
-export function noteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
-  process.stderr.write(ensureLineEnd(table(head, rows, process.stderr)));
+export function printNoteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+  process.stderr.write(ensureLineEnd(formatTable(head, rows, process.stderr)));
 }
 
 /** Prints a hint, such as the next command, at a terminal only. */
 export function hint(args: Asked, text: string): void {
-  if (args.json !== true && process.stderr.isTTY === true) note(text);
+  if (args.json !== true && process.stderr.isTTY === true) printNote(text);
 }
 
 const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
@@ -76,14 +76,14 @@ const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? te
 export type Cell = string | number | boolean | null | undefined;
 
 /** Makes a table that fits the terminal. In a pipe or file every row is one line, for `grep` and `cut`. */
-export function table(
+export function formatTable(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
   { isTTY, columns }: { isTTY?: boolean; columns?: number } = process.stdout,
 ): string {
   const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
   const width = isTTY === true ? Math.max(columns ?? 80, 40) : null;
-  return layOutTable(head, cells, { width, heading: (title) => heading(title, isTTY) });
+  return layOutTable(head, cells, { width, heading: (title) => formatHeading(title, isTTY) });
 }
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
@@ -91,21 +91,21 @@ type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & 
 /** The columns of a table by title: each is the name of a member, or a function that makes the cell. */
 export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
 
-export function listing<T>(list: readonly T[], columns: Columns<T>): string {
+export function formatList<T>(list: readonly T[], columns: Columns<T>): string {
   const cells = Object.values(columns).map((column) =>
     typeof column === "function" ? column : (one: T) => one[column] as Cell,
   );
   const rows = list.map((one) => cells.map((cellOf) => cellOf(one)));
-  return table(Object.keys(columns), rows);
+  return formatTable(Object.keys(columns), rows);
 }
 
 /** Prints a list: one array with `--json`, else a table. @param none the text for an empty list */
 export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T>, none?: string): void {
-  print(args, list, () => (list.length === 0 && none !== undefined ? none : listing(list, columns)));
+  print(args, list, () => (list.length === 0 && none !== undefined ? none : formatList(list, columns)));
 }
 
 /** Makes a text with a line for each member. A long value continues on further lines. */
-export function record(members: Readonly<Record<string, Cell>>): string {
+export function formatRecord(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
   return Object.entries(members)
@@ -116,7 +116,7 @@ export function record(members: Readonly<Record<string, Cell>>): string {
       const isOneLine = !isSeen && !text.includes(", ");
       if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
       const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
-      return nameAndValue({ name, pad, value: text, width });
+      return alignValue({ name, pad, value: text, width });
     })
     .join("\n");
 }
@@ -127,7 +127,7 @@ export function terminalWidth({ columns = 80 }: { columns?: number } = process.s
 }
 
 /** Wraps a sentence of a command's result at a terminal. In a pipe or file it stays one line. */
-export function readable(sentence: string): string {
+export function wrapSentence(sentence: string): string {
   return process.stdout.isTTY === true ? wrapText(sentence, terminalWidth()) : sentence;
 }
 
@@ -141,7 +141,7 @@ function cell(value: Cell): string {
 }
 
 /** Makes a title bold at a terminal, unless NO_COLOR is set. */
-export function heading(title: string, isTTY = process.stdout.isTTY): string {
+export function formatHeading(title: string, isTTY = process.stdout.isTTY): string {
   const colourful = isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
 }

@@ -61,12 +61,12 @@ function aligned(head: readonly string[], rows: readonly (readonly string[])[], 
 function stacked(head: readonly string[], rows: readonly (readonly string[])[], { heading, width }: Layout) {
   const nameWidth = Math.max(...head.map((one) => stringWidth(one)));
   const line = (title: string, value: string) =>
-    nameAndValue({ name: heading(title), pad: nameWidth - stringWidth(title), value, width: width ?? 80 });
+    alignValue({ name: heading(title), pad: nameWidth - stringWidth(title), value, width: width ?? 80 });
   return rows.map((row) => head.map((title, index) => line(title, row[index] ?? "")).join("\n")).join("\n\n");
 }
 
 /** Writes a name and its value. If a word of the value does not fit beside the name, the value goes below the name. */
-export function nameAndValue(options: { name: string; pad: number; value: string; width: number }): string {
+export function alignValue(options: { name: string; pad: number; value: string; width: number }): string {
   const { name, pad, value, width } = options;
   const indent = stringWidth(name) + pad + columnGap;
   const longest = Math.max(...value.split(" ").map((one) => stringWidth(one)));

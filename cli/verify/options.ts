@@ -10,7 +10,7 @@ import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
-import { readLogKeys, readStateFile, rememberInFile } from "../evidence/log-state.ts";
+import { readLogKeys, readStateFile, rememberInStateFile } from "../evidence/log-state.ts";
 import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
@@ -180,6 +180,6 @@ export async function openProof(path: string, settings: LogSettings, now: Date):
   if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
   const logState = readStateFile("--log-state", settings.logState);
   const proof = await openLogProof(written, { logKeys, now, logState });
-  if (proof.refusal === null) await rememberInFile(settings.logState, proof);
+  if (proof.refusal === null) await rememberInStateFile(settings.logState, proof);
   return proof;
 }

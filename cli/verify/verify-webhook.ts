@@ -13,7 +13,7 @@ import {
 } from "../../src/partner/verify-webhook.ts";
 import { command, operand, option } from "../command.ts";
 import { readBounded, readSmallFile } from "../safe/input-file.ts";
-import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
+import { exitCodes, formatRecord, parseTime, print } from "../terminal/output.ts";
 
 /** Far above the service's deliveries, which have a few hundred bytes. */
 const maxBodyBytes = 16 * 1024 * 1024;
@@ -91,7 +91,7 @@ function verdictText({ valid, reason, timestamp, event }: WebhookVerification): 
   const signedAt = timestamp === null ? null : isoTime(timestamp * 1000);
   if (reason !== null) return `refused  ${reason}\n${webhookRefusalReasons[reason]}\n${advice[reason]}`;
   if (event === null)
-    return `${record({ genuine: valid, signedAt })}\nThe body is signed, but it is no event of the contract.`;
+    return `${formatRecord({ genuine: valid, signedAt })}\nThe body is signed, but it is no event of the contract.`;
   const { eventId, eventType, occurredAt, data } = event;
-  return record({ genuine: valid, signedAt, eventId, eventType, occurredAt, ...data });
+  return formatRecord({ genuine: valid, signedAt, eventId, eventType, occurredAt, ...data });
 }

@@ -4,7 +4,7 @@ import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialIndex, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
-import { checkpointLateness, leavesText } from "./evidence/log.ts";
+import { checkpointLateness, formatLeaves } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
 import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
@@ -112,7 +112,8 @@ function checkCheckpoint(figures: LogFigures, now: number): Check {
   const name = "log-checkpoint";
   const { signedAt, signedSize, size, waiting } = figures;
   const late = checkpointLateness(figures, now);
-  const signed = signedAt === null ? "none yet" : `${leavesText(signedSize)}, signed at ${isoTime(signedAt)}`;
+  const signed =
+    signedAt === null ? "none yet" : `${formatLeaves(signedSize)}, signed at ${isoTime(signedAt)}`;
   if (late === null) return ok(name, signed);
   const left = size + waiting - signedSize;
   const advice =

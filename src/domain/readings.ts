@@ -1,7 +1,7 @@
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
-import type { StatusStore } from "../store/status.ts";
+import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import { lossWindowMs } from "./import/losses.ts";
@@ -23,7 +23,7 @@ type ReadingsDependencies = {
   readonly partners: { partners(): Promise<Partner[]> };
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
-  readonly status: Pick<StatusStore, "teachers" | "licenses">;
+  readonly status: Pick<RegisterFigures, "teachers" | "licenses">;
   log(): Promise<LogFigures | null>;
   readonly calendar: Calendar;
   readonly clock: Clock;

@@ -24,7 +24,7 @@ import { type CalendarDate, isoSeconds } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { base64url, type Signer } from "./envelopes.ts";
 import { TvsError } from "./errors.ts";
-import { growTree } from "./evidence/tree.ts";
+import { createRootBuilder } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./teachers/identifier.ts";
@@ -77,7 +77,7 @@ export async function evaluateList(
 ): Promise<EvaluatedList> {
   const { blindIndex } = evaluation;
   const people = new Map<string, Person>();
-  const tree = growTree(() => {});
+  const tree = createRootBuilder(() => {});
   const rows: string[] = [];
   for (let from = 0; from < listed.length; from += rowsInTurn) {
     const some = listed.slice(from, from + rowsInTurn);

@@ -1,7 +1,7 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ImportRecord } from "../store/imports.ts";
-import type { StatusStore } from "../store/status.ts";
+import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Calendar, isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
@@ -22,7 +22,7 @@ export type TeacherCounts = Awaited<ReturnType<typeof countTeachers>>;
  * @param limit a larger register is sampled
  */
 export async function countTeachers(
-  store: Pick<StatusStore, "teachers" | "licenses">,
+  store: Pick<RegisterFigures, "teachers" | "licenses">,
   today: string,
   limit = maxCounted,
 ) {
@@ -46,7 +46,7 @@ export function describeLicensed({ active, licensed, approximate }: TeacherCount
 
 /** Reads the figures of `tvs status`; times in ISO 8601. */
 export async function readFigures(
-  store: StatusStore,
+  store: RegisterFigures,
   keys: readonly SigningKey[],
   { calendar, now }: { calendar: Calendar; now: number },
 ) {

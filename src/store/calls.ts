@@ -8,15 +8,15 @@ import { bind, type Row, type SqlStatement, type Transaction, type Value } from 
 import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromisedSql, storeAnswerStatement } from "./idempotency.ts";
-import { selectRevision } from "./settings.ts";
-import { isShownSql, keyColumns, keyInJson, uniqueKinds } from "./teacher-columns.ts";
+import { selectRevisionSql } from "./settings.ts";
+import { formatKeyForJson, isShownSql, keyColumns, uniqueKinds } from "./teacher-columns.ts";
 
 /**
  * Stores answered calls in groups. One transaction reads the preconditions of all calls, decides on each call, and
  * writes those whose preconditions hold. No other process writes in between (decision D4.8).
  */
 
-/** What the preconditions of a group are checked against. {@link decide} adds the calls that it accepts. */
+/** What the preconditions of a group are checked against. {@link checkPreconditions} adds the calls that it accepts. */
 export type PreconditionValues = {
   readonly revision: number;
   /** The present versions of the teachers' records that the calls have read, by id. */
@@ -52,7 +52,7 @@ export const preconditions = {
  * @param required all preconditions; tests leave one out
  * @returns the first precondition that does not hold; null if all hold
  */
-export function decide(
+export function checkPreconditions(
   call: AnsweredCall,
   current: PreconditionValues,
   required: Partial<typeof preconditions> = preconditions,
@@ -78,13 +78,13 @@ const kinds = ["minute", "day"] as const satisfies readonly WindowKind[];
 const costOf = ({ calls, ofDay = calls }: QuotaCharge, kind: WindowKind) => (kind === "day" ? ofDay : calls);
 const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
   `${kind} ${starts[kind]} ${partnerId}`;
-const keyName = (key: UniqueKey) => `${key.by} ${keyInJson(key)}`;
+const keyName = (key: UniqueKey) => `${key.by} ${formatKeyForJson(key)}`;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
-export const callWrites = callWritesWith(preconditions);
+export const callWriter = makeCallWriter(preconditions);
 
 /** Makes the writer of groups of calls. It returns the use of each call's windows; null if the call was not stored. */
-export function callWritesWith(
+export function makeCallWriter(
   required: Partial<typeof preconditions>,
 ): GroupedWrite<AnsweredCall, WindowsUsed | null> {
   return {
@@ -93,7 +93,7 @@ export function callWritesWith(
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);
       const before = new Map(current.used);
-      const isStored = calls.map((call) => decide(call, current, required) === null);
+      const isStored = calls.map((call) => checkPreconditions(call, current, required) === null);
       const stored = calls.filter((_, index) => isStored[index]);
       await tx.finish([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
       return calls.map(({ charge }, index) => (isStored[index] ? usedOf(charge, current) : null));
@@ -131,10 +131,10 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
     ),
   );
   const absent = uniqueKinds.map((by) =>
-    read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : [])),
+    read.flatMap((one) => ("by" in one && one.by === by ? [formatKeyForJson(one)] : [])),
   );
   const [revision, ...found] = await tx.batch([
-    bind(selectRevision),
+    bind(selectRevisionSql),
     ...reading(readUsed, [...windows.values()]),
     ...reading(readVersions, ids),
     ...reading(readAnswered, keys),
@@ -156,19 +156,17 @@ const reading = (sql: string, values: readonly unknown[]): SqlStatement[] =>
 
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
 
-export const attestations = tableOf<Attestation>("attestations", {
+export const attestationsTable = tableOf<Attestation>("attestations", {
   ...{ verificationId: text, partnerId: text, issuedAt: integer, kid: text, operation: text, purpose: text },
   ...{ policyVersion: text, teacherId: integerOrNull, reference: text, ninIndex: bytesOrNull, status: text },
   ...{ eligible: boolean, context: textOrNull, credential: text, requestId: text, jws: text },
 });
 
-/**
- * Makes the statements of a call: its attestations with consecutive ids, a statement's people, and the replay record.
- */
+/** Makes the SQL that stores a call: its attestations, the people of a signed list, and the answer for a replay. */
 function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): SqlStatement[] {
   const [first] = made;
   return [
-    ...made.map(attestations.insert),
+    ...made.map(attestationsTable.insert),
     ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
     ...(idempotency === null || first === undefined ? [] : [storeAnswerStatement(idempotency, first.kid)]),
   ];

@@ -11,7 +11,7 @@ const changes = tableOf<RecordedChange>("changes", readers);
 export type Recorder = (change: Change) => SqlStatement;
 
 /** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */
-export function createRecorder(acting: WriteContext): Recorder {
+export function createChangeRecorder(acting: WriteContext): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });
 }

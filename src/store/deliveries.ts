@@ -11,7 +11,7 @@ const disorderMs = 120_000;
 const chunkRows = 1_000;
 
 /** Wakes the webhook senders if the statement before this one has changed a row. */
-export const wakeSenders = bind("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
+export const wakeSendersSql = bind("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
 
 /** SQL for the reason why nothing is sent to a partner. It needs `partners`, and webhook_endpoints AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
@@ -69,7 +69,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     for (;;) {
       const isFirst = total === 0;
       const count = await driver.write(async (tx) => {
-        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, wakeSenders]);
+        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, wakeSendersSql]);
         if (isFirst && rows.length > 0) await tx.batch(record);
         return rows.length;
       });
@@ -105,7 +105,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
           bind(retry, [now, deliveryId]),
-          wakeSenders,
+          wakeSendersSql,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
         ]);
         return outcome;
@@ -125,7 +125,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
         const waiting = page.filter((row) => integer(row, "due_at") > now || boolean(row, "is_under_way"));
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, wakeSenders]);
+        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, wakeSendersSql]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;
@@ -139,7 +139,10 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/** Makes the query for the ids of a page. SQLite uses a partial index only if the text has the state and names it. */
+/**
+ * Makes the query for the ids of a page. The state is a literal in the SQL: with a parameter SQLite cannot use its
+ * partial index.
+ */
 function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): SqlStatement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];

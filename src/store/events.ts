@@ -1,6 +1,6 @@
 import type { TeacherEvent } from "../domain/events.ts";
-import { wakeSenders } from "./deliveries.ts";
-import { bind, insertRows } from "./driver/driver.ts";
+import { wakeSendersSql } from "./deliveries.ts";
+import { bind, insertStatements } from "./driver/driver.ts";
 
 /** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
 
@@ -42,24 +42,26 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
 /** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
-export function eventsOf(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
+export function eventStatements(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
   );
   if (rows.length === 0) return [];
   return [
-    ...insertRows("events", columns, rows),
+    ...insertStatements("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
-    wakeSenders,
+    wakeSendersSql,
   ];
 }
 
 /** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
 export function testEventSql(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
   return [
-    ...insertRows("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
+    ...insertStatements("events", columns, [
+      [event.eventId, null, event.eventType, event.occurredAt, event.body],
+    ]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    wakeSenders,
+    wakeSendersSql,
   ];
 }

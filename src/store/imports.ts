@@ -2,17 +2,17 @@ import { serviceActor } from "../domain/changes.ts";
 import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
-import { createRecorder } from "./changes.ts";
+import { createChangeRecorder } from "./changes.ts";
 import {
   bind,
   type Driver,
-  insertRows,
+  insertStatements,
   type Row,
   type SqlStatement,
   type Transaction,
 } from "./driver/driver.ts";
 import { integer, integerOrNull, type RecordOf, rowReader, text, textOrNull } from "./driver/rows.ts";
-import { openStaging } from "./staging.ts";
+import { openImportStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
 import { createImportReads } from "./teachers.ts";
 
@@ -91,7 +91,7 @@ function insertCodes(id: number, codes: readonly CodeCount[]): SqlStatement[] {
     const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
     return [id, code, rows, places];
   });
-  return insertRows("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
+  return insertStatements("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
 }
 
 const selectUnderWay = "SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL";
@@ -111,7 +111,7 @@ export type ImportStore = ReturnType<typeof createImportStore>;
  * @param acting the recorded author of changes
  */
 export function createImportStore(driver: Driver, stagingFolder: string, acting = serviceActor) {
-  const recorded = createRecorder(acting);
+  const recorded = createChangeRecorder(acting);
   const isFile = driver.kind === "embedded";
   let lastVersion: number | null = null;
   let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
@@ -125,7 +125,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
 
   return {
     ...createImportHistory(driver),
-    openStaging: () => openStaging(stagingFolder),
+    openStaging: () => openImportStaging(stagingFolder),
     /**
      * Plans a chunk, and writes it and the progress in one transaction.
      * @param plan awaits only the teachers that it gets; it may be called twice

@@ -2,7 +2,7 @@ import { serviceActor } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
-import { createRecorder } from "./changes.ts";
+import { createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, json, rowReader, text } from "./driver/rows.ts";
 
@@ -42,7 +42,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
  * since the caller read it. @param acting the recorded author of changes
  */
 export function createKeyStore(driver: Driver, acting = serviceActor) {
-  const recorded = createRecorder(acting);
+  const recorded = createChangeRecorder(acting);
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
   const activated = (kid: string, at: number) => [bind(promote, [at, kid]), ofKey(kid, "activated")];

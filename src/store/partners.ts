@@ -1,7 +1,7 @@
 import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ClientCertificate, KeyExpiry, Partner, PartnerChange } from "../domain/partners.ts";
-import { createRecorder, type Recorder } from "./changes.ts";
+import { createChangeRecorder, type Recorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
@@ -36,7 +36,7 @@ export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
 /** Partners with their API keys and client certificates. @param acting who is recorded as the author of changes */
 export function createPartnerStore(driver: Driver, acting = serviceActor) {
-  const recorded = createRecorder(acting);
+  const recorded = createChangeRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
 

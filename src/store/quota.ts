@@ -1,5 +1,5 @@
 import type { QuotaCharge, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
-import { callWrites } from "./calls.ts";
+import { callWriter } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, rowReader, text } from "./driver/rows.ts";
@@ -29,7 +29,7 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
      * @returns the use of the windows; null if the minute is full or the revision is old, and nothing is charged
      */
     chargeMinute: (charge: QuotaCharge, revision: number) =>
-      commit.inGroup(callWrites, {
+      commit.inGroup(callWriter, {
         ...{ revision, attestations: [], read: [], idempotency: null },
         charge: { ...charge, ofDay: 0 },
       }),

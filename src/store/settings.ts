@@ -7,7 +7,7 @@ import {
   recordedSettings,
   unreadableCertificateName,
 } from "../domain/settings.ts";
-import { createRecorder } from "./changes.ts";
+import { createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type Row, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -18,7 +18,7 @@ const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
 const insertFirst = "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT value FROM json_each(?))";
 /** SQL for the revision. Triggers raise it with each change of settings, partners, credentials and signing keys. */
-export const selectRevision = "SELECT value FROM revision WHERE id = 1";
+export const selectRevisionSql = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
 const shown = [...recordedSettings, holdWebhooksName];
@@ -29,7 +29,7 @@ export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
 /** Settings by name, and their revision. @param acting who is recorded as the author of changes */
 export function createSettingsStore(driver: Driver, acting = serviceActor) {
-  const recorded = createRecorder(acting);
+  const recorded = createChangeRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
     recorded({ action: "set", kind: "setting", id: name, detail: shown.includes(name) ? value : null });
 
@@ -57,7 +57,7 @@ export function createSettingsStore(driver: Driver, acting = serviceActor) {
     },
     /** Reads the revision, which rises with each change of rows that a service keeps in memory. */
     async revision() {
-      const [row] = await driver.query(selectRevision);
+      const [row] = await driver.query(selectRevisionSql);
       return row === undefined ? 0 : integer(row, "value");
     },
   };
@@ -72,6 +72,6 @@ const valuesByName = (rows: readonly Row[]) =>
  * @throws ConflictError
  */
 export async function requireRevision(tx: Transaction, revision: number): Promise<void> {
-  const [now = {}] = await tx.query(selectRevision);
+  const [now = {}] = await tx.query(selectRevisionSql);
   if (integer(now, "value") !== revision) throw new ConflictError();
 }

@@ -50,14 +50,14 @@ const selectIssues = `SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER B
 let opened = 0;
 
 /** A store of checked rows on the disk, until the whole file is checked. */
-export type Staging = Awaited<ReturnType<typeof openStaging>>;
+export type Staging = Awaited<ReturnType<typeof openImportStaging>>;
 
 /**
  * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and
  * is deleted while it is open. It has names and blind indexes, never a NIN, e-mail address or phone number. @throws
  * TvsError STORE_*
  */
-export async function openStaging(folder: string) {
+export async function openImportStaging(folder: string) {
   const file = join(folder, `import-${process.pid}-${++opened}.db`);
   try {
     rmSync(file, { force: true });

@@ -88,7 +88,7 @@ export function sqlByKeyKind(sqlOf: (column: string) => string): Readonly<Record
 
 export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
 /** Converts a key for JSON. The bytes of a NIN's blind index become hexadecimal. */
-export function keyInJson(key: UniqueKey): string | number {
+export function formatKeyForJson(key: UniqueKey): string | number {
   return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 

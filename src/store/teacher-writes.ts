@@ -4,24 +4,24 @@ import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
 import type { TeacherContent } from "../domain/teachers/teachers.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
-import { createRecorder } from "./changes.ts";
+import { createChangeRecorder } from "./changes.ts";
 import {
   bind,
-  insertRows,
+  formatRowsAsJson,
+  insertStatements,
   type Row,
-  rowsInJson,
   type SqlStatement,
   type Transaction,
   type Value,
 } from "./driver/driver.ts";
 import { boolean, integer, text, textOrNull } from "./driver/rows.ts";
-import { eventsOf } from "./events.ts";
+import { eventStatements } from "./events.ts";
 import { nextTeacherIdSql } from "./status-lists.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
-/** Rows in one statement: SQLite holds their JSON text and its parsed form in memory. */
+/** The most rows in one statement. It is limited, because SQLite holds their JSON text and its parsed form in memory. */
 const sliceRows = 500;
 
 const selectId = `SELECT ${nextTeacherIdSql} AS id`;
@@ -92,7 +92,7 @@ function ownedKeys(row: Row): [string, number][] {
 function operatorsChange({ history, content }: TeacherWrite): SqlStatement[] {
   if (history === null || history.action === "import" || history.action === "sweep") return [];
   const { action, actor, at } = history;
-  const recorded = createRecorder({ actor, clock: { now: () => at } });
+  const recorded = createChangeRecorder({ actor, clock: { now: () => at } });
   return [recorded({ action, kind: "teacher", id: content.regNo })];
 }
 
@@ -101,7 +101,7 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): SqlStatement[] {
     ...insertTeachers(writes.filter((write) => write.replaces === null)),
     ...updateTeachers(writes.filter((write) => write.replaces !== null)),
     ...insertHistory(writes),
-    ...eventsOf(writes),
+    ...eventStatements(writes),
   ];
 }
 
@@ -110,7 +110,7 @@ const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
 function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValue(write, field));
   const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
-  return insertRows("teachers", teacherColumns, rows);
+  return insertStatements("teachers", teacherColumns, rows);
 }
 
 /** Updates only columns that some row changes, because SQLite rewrites the indexes of each column that is set. */
@@ -126,7 +126,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   });
   const sql = `UPDATE teachers SET ${set.join(", ")}, version = version + 1
     FROM json_each(?) WHERE teachers.id = value ->> 0`;
-  return [bind(sql, [rowsInJson(rows)])];
+  return [bind(sql, [formatRowsAsJson(rows)])];
 }
 
 /** SQL that writes the history of new teachers, copied from their records. */
@@ -149,7 +149,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const entries = writes.flatMap(({ id, history: entry }) =>
     entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );
-  return insertRows("history", ["teacher_id", ...Object.keys(written)], entries);
+  return insertStatements("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
 /** The columns of the history after the teacher's id, each with its value. */
@@ -166,7 +166,7 @@ const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
   active_to: ({ after }) => after.active,
 };
 
-export function historyEntry(row: Row): HistoryEntry {
+export function readHistoryEntry(row: Row): HistoryEntry {
   const side = (end: "from" | "to"): Statuses => ({
     license: text(row, `license_${end}`) as LicenseStatus,
     certificate: text(row, `certificate_${end}`) as CertificateStatus,

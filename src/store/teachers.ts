@@ -9,8 +9,8 @@ import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import {
   byteColumns,
+  formatKeyForJson,
   isShownSql,
-  keyInJson,
   licenseBegunSql,
   licenseEndedSql,
   licenseStatusSql,
@@ -21,7 +21,7 @@ import {
   uniqueKinds,
   unpackStoredTeacher,
 } from "./teacher-columns.ts";
-import { applyWrites, historyEntry } from "./teacher-writes.ts";
+import { applyWrites, readHistoryEntry } from "./teacher-writes.ts";
 
 /**
  * SQL: whether an import has finished, or the register was filled without an import. This stays true until the answer
@@ -77,7 +77,7 @@ export function createTeacherStore(driver: Driver) {
     apply: (writes: readonly TeacherWrite[]) => driver.write((tx) => applyWrites(tx, writes)),
     async history(teacherId: number) {
       const rows = await driver.query("SELECT * FROM history WHERE teacher_id = ? ORDER BY id", [teacherId]);
-      return rows.map(historyEntry);
+      return rows.map(readHistoryEntry);
     },
     async events(teacherId: number) {
       const rows = await driver.query("SELECT * FROM events WHERE teacher_id = ? ORDER BY id", [teacherId]);
@@ -142,7 +142,7 @@ async function findMany(
   let isEmpty = false;
   // The queries of all kinds begin in the same turn, so that they share a request to a server.
   const answers = uniqueKinds.map(async (by) => {
-    const asked = keys.flatMap((key, index) => (key.by === by ? [[index, keyInJson(key)]] : []));
+    const asked = keys.flatMap((key, index) => (key.by === by ? [[index, formatKeyForJson(key)]] : []));
     if (asked.length === 0) return;
     const [row = {}] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
     isEmpty ||= integer(row, "is_loaded") === 0;

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { serviceActor } from "../domain/changes.ts";
 import type { TeacherEvent } from "../domain/events.ts";
 import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
-import { createRecorder } from "./changes.ts";
+import { createChangeRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
@@ -28,7 +28,7 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
 /** Webhook endpoints, and the operator's view of deliveries. @param acting who is recorded as the author of changes */
 export function createWebhookStore(driver: Driver, acting = serviceActor) {
-  const recorded = createRecorder(acting);
+  const recorded = createChangeRecorder(acting);
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 

@@ -5,8 +5,8 @@ import { beginTrace } from "../../src/http/context.ts";
 import type { HttpApp } from "../../src/http/serve.ts";
 import { configureLog } from "../../src/logger.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
-import { answerOf } from "../harness/answer.ts";
-import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
+import { sendToApp } from "../harness/answer.ts";
+import { knownTeacher, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
 let world: TestService;
 let app: HttpApp;
@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 
 const api = "/v1/inter-agency";
-const question = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
+const question = { identifier: { regNo: knownTeacher.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
 
 function post(as: PartnerName | null, body: unknown, headers: Record<string, string> = {}) {
   const authorization = as === null ? {} : { Authorization: `Bearer ${world.keyOf(as)}` };
@@ -35,7 +35,7 @@ function post(as: PartnerName | null, body: unknown, headers: Record<string, str
 }
 
 test("the access log record of a call names the caller, the route, the status and the duration", async () => {
-  const response = await answerOf(app, `${api}/eligibility-check`, post("full", question));
+  const response = await sendToApp(app, `${api}/eligibility-check`, post("full", question));
   expect(calls).toEqual([
     {
       requestId: response.headers.get("X-Request-Id") ?? "",
@@ -55,7 +55,7 @@ test("the access log record of a call names the caller, the route, the status an
 
 test("the access log record of a call says whether the answer is a replay", async () => {
   const init = post("full", question, { "Idempotency-Key": "again" });
-  for (const _time of [1, 2]) await answerOf(app, `${api}/eligibility-check`, init);
+  for (const _time of [1, 2]) await sendToApp(app, `${api}/eligibility-check`, init);
   expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
 });
 
@@ -66,7 +66,7 @@ test.each<[ApiErrorCode, PartnerName | null]>([
   ["REQUEST_INVALID", "full"],
 ])("the access log record of a refused call has error code and partner: %s", async (error, partnerId) => {
   const body = error === "REQUEST_INVALID" ? {} : question;
-  const { status } = await answerOf(app, `${api}/eligibility-check`, post(partnerId, body));
+  const { status } = await sendToApp(app, `${api}/eligibility-check`, post(partnerId, body));
   expect(status).toBeGreaterThanOrEqual(400);
   const key = partnerId === null ? null : expect.any(String);
   expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
@@ -81,7 +81,7 @@ test("the log of a failed request names the route by its pattern, never by the r
     const answers = [
       await gone.call(`${api}/lookup/by-reg-no/LA/2019/PRI/04417`, { as: "full" }),
       await gone.call(`${api}/eligibility-check`, { as: "full", body: question }),
-      await gone.call(`/teacher/verify-license?searchTerm=${known.nin}`),
+      await gone.call(`/teacher/verify-license?searchTerm=${knownTeacher.nin}`),
     ];
     for (const { status } of answers) expect(status).toBeGreaterThanOrEqual(500);
     const failures = lines.filter(({ message }) => message === "request failed");
@@ -114,7 +114,7 @@ test("the access log record of a call never holds a path, a search term or an un
     [`${api}/batch`, { method: "DELETE" }, `${api}/batch`, 405],
     [`${api}/health`, {}, `${api}/health`, 200],
   ];
-  for (const [path, init] of paths) await answerOf(app, path, init);
+  for (const [path, init] of paths) await sendToApp(app, path, init);
   expect(calls.map(({ route, status }) => [route, status])).toEqual(
     paths.map(([, , route, status]) => [route, status]),
   );

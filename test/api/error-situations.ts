@@ -9,10 +9,10 @@ import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { serve } from "../../src/http/serve.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import type { Service } from "../../src/service.ts";
-import { answerOf } from "../harness/answer.ts";
+import { sendToApp } from "../harness/answer.ts";
 import { openClient } from "../harness/raw-client.ts";
 import { aPartner } from "../harness/samples.ts";
-import { known, openTestService, refusedPurpose } from "../harness/service.ts";
+import { knownTeacher, openTestService, refusedPurpose } from "../harness/service.ts";
 
 type Asked = {
   readonly key?: string;
@@ -79,9 +79,9 @@ export async function openSituations() {
         : JSON.stringify(body);
     const method = asked.method ?? (sent === undefined ? "GET" : "POST");
     const init: RequestInit = { method, headers, ...(sent === undefined ? {} : { body: sent }) };
-    const response = await answerOf(app, path, init, from);
+    const response = await sendToApp(app, path, init, from);
     // The limit is the app's own: the second lookup is beyond it.
-    return response.ok && from !== undefined ? answerOf(app, path, init, from) : response;
+    return response.ok && from !== undefined ? sendToApp(app, path, init, from) : response;
   }
 
   /** What a listener answers to bytes. */
@@ -105,8 +105,8 @@ export async function openSituations() {
 const api = "/v1/inter-agency";
 const eligibility = `${api}/eligibility-check`;
 const purpose = "GENERAL_PUBLIC_VERIFICATION";
-const question = { identifier: { tId: known.tId }, purpose };
-const lookup = `/teacher/verify-license?searchTerm=${known.tId}`;
+const question = { identifier: { tId: knownTeacher.tId }, purpose };
+const lookup = `/teacher/verify-license?searchTerm=${knownTeacher.tId}`;
 
 const body =
   (value: unknown, path = eligibility): Cause =>
@@ -225,7 +225,7 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   DAY_QUOTA: { "a spent day": withKey("noDay") },
   ADDRESS_QUOTA: {
     "a spent address": ({ ask }, headers) => ask(lookup, { headers, from: "192.0.2.1" }),
-    "on the page": ({ ask }, headers) => ask(`/?tId=${known.tId}`, { headers, from: "192.0.2.1" }),
+    "on the page": ({ ask }, headers) => ask(`/?tId=${knownTeacher.tId}`, { headers, from: "192.0.2.1" }),
   },
   DELIVERY_UNKNOWN: {
     "an id that nothing has": withSelf("full", "GET", `/deliveries/${uuid}`),

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createLogDocuments, createRecentCache } from "../../src/api/evidence-api.ts";
 import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { createEvidenceReader, ensureLog, newLog } from "../../src/domain/evidence/log.ts";
+import { createEvidenceReader, createLog, ensureLog } from "../../src/domain/evidence/log.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
@@ -11,7 +11,7 @@ import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPinnedCheckpoint, attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStoresAt } from "../harness/store.ts";
 import * as examples from "./openapi/examples.ts";
@@ -67,7 +67,7 @@ test("the OpenAPI examples of the log's routes are the answers of a log with the
     const privateKey = createPrivateKey({ key, format: "der", type: "pkcs8" });
     const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });
     const log = {
-      ...newLog({ secrets, issuer, clock }, { number: 1, reason: null, previous: null, firstSize: 0 }),
+      ...createLog({ secrets, issuer, clock }, { number: 1, reason: null, previous: null, firstSize: 0 }),
       publicKey: new Uint8Array(Buffer.from(x, "base64url")),
       sealed: secrets.seal(key, "teachers.example/log"),
     };
@@ -142,7 +142,7 @@ test("a request for the checkpoint of an empty log gets NOT_KNOWN, and a new che
     const { documents, clock, grow, sign } = world;
     await openLog(world);
     const refused = { code: "NOT_KNOWN", message: "there is no checkpoint yet" };
-    expect(await rejection(documents.checkpoint())).toMatchObject(refused);
+    expect(await catchError(documents.checkpoint())).toMatchObject(refused);
     await grow(1);
     await sign();
     clock.add(1_000);
@@ -157,7 +157,7 @@ test("a document of the log is read from the database at most once a second, and
     return reads;
   }, clock);
   expect(reads).toBe(0);
-  expect(await rejection(recent())).toMatchObject({ message: "away" });
+  expect(await catchError(recent())).toMatchObject({ message: "away" });
   expect(await Promise.all([recent(), recent()])).toEqual([2, 2]);
   clock.add(999);
   expect(await recent()).toBe(2);

@@ -1,12 +1,15 @@
 import { expect, test } from "bun:test";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { bind } from "../../src/store/driver/driver.ts";
-import { answerOf } from "../harness/answer.ts";
+import { sendToApp } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
-import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
+import { knownTeacher, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 
-const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
+const question = {
+  identifier: { tId: knownTeacher.tId },
+  purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
+} as const;
 
 test("a call that ends after its minute and day have ended reports the minute and day that it was charged to", async () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
@@ -20,7 +23,7 @@ test("a call that ends after its minute and day have ended reports the minute an
         controller.close();
       },
     });
-    const response = await answerOf(world.app, "/v1/inter-agency/eligibility-check", {
+    const response = await sendToApp(world.app, "/v1/inter-agency/eligibility-check", {
       method: "POST",
       headers: { Authorization: `Bearer ${world.keyOf("full")}` },
       body,
@@ -73,7 +76,7 @@ async function withTwo(
         "Idempotency-Key": "k",
       };
       const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
-      return answerOf(world.app, path, init);
+      return sendToApp(world.app, path, init);
     };
     await act({ world, otherKey: text, send });
   } finally {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { known, openTestService, type TestService } from "../harness/service.ts";
+import { knownTeacher, openTestService, type TestService } from "../harness/service.ts";
 
 let world: TestService;
 afterEach(() => world.close());
@@ -25,7 +25,7 @@ async function lookUpAll(asked: readonly (readonly [Way, string])[]): Promise<nu
 
 test("public lookups by NIN, e-mail or phone have a third of the limit, shared by page, API and HEAD", async () => {
   world = await openTestService({ publicPerMinute: 9 });
-  const { regNo, nin } = known;
+  const { regNo, nin } = knownTeacher;
   const personal = [
     ["API", nin],
     ["HEAD", "ada@example.com"],
@@ -51,7 +51,7 @@ test("calls to the evidence log's routes share the limit of public lookups and g
   const leaf = "0".repeat(64);
   const asked = [ask("key"), ask("key", "HEAD"), ask(`inclusion/${leaf}`), ask("consistency")];
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 404, 400]);
-  expect(await lookUp("API", known.regNo)).toBe(200);
+  expect(await lookUp("API", knownTeacher.regNo)).toBe(200);
   const refused = await world.call(`${path}?searchTerm=1`, { from: "192.0.2.1" });
   const words = await refused.json();
   for (const log of ["checkpoint", "key", `inclusion/${leaf}`, "consistency?from=1&to=1"]) {

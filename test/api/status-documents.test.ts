@@ -12,7 +12,7 @@ import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { aClock, type TestClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
-import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
+import { knownTeacher, legacyTeacher, openTestService, type TestService } from "../harness/service.ts";
 
 const api = "/v1/inter-agency";
 let clock: TestClock;
@@ -66,19 +66,19 @@ const verify = async (envelope: object) => {
 };
 
 test("the signed part of an envelope names its status list, and the envelope verifies", async () => {
-  const envelope = await envelopeOf(known.tId);
+  const envelope = await envelopeOf(knownTeacher.tId);
   expect(payloadOf(envelope.signature).status).toEqual({
     status_list: { idx: expect.any(Number), uri: `https://teachers.example${api}/status/0` },
   });
   expect(Object.keys(envelope)).not.toContain("status");
   expect(await verify(envelope)).toMatchObject({ valid: true });
-  const again = await envelopeOf(known.tId);
+  const again = await envelopeOf(knownTeacher.tId);
   expect(payloadOf(again.signature).status).toEqual(payloadOf(envelope.signature).status);
 });
 
 test("every envelope of a batch about a found teacher names its index in the status list", async () => {
   const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
-  const items = [known.tId, 1, legacy.tId].map((tId) => ({ identifier: { tId }, purpose }));
+  const items = [knownTeacher.tId, 1, legacyTeacher.tId].map((tId) => ({ identifier: { tId }, purpose }));
   const answer = await world.call(`${api}/batch`, { as: "full", body: { items } });
   const { results } = (await answer.json()) as { results: { signature: string }[] };
   const claims = results.map(({ signature }) => payloadOf(signature).status?.status_list.idx);
@@ -88,7 +88,7 @@ test("every envelope of a batch about a found teacher names its index in the sta
 
 test("an envelope names no status list if status lists are off", async () => {
   await turn("off");
-  expect(payloadOf((await envelopeOf(known.tId)).signature)).not.toContainKey("status");
+  expect(payloadOf((await envelopeOf(knownTeacher.tId)).signature)).not.toContainKey("status");
   for (const path of ["status", "status/0"]) expect((await world.call(`${api}/${path}`)).status).toBe(404);
   expect(await (await world.call(`${api}/offline-pack`)).json()).toMatchObject({ statusLists: [] });
 });
@@ -124,7 +124,7 @@ test("a partner without remaining quota may fetch the status lists and the offli
   const partner = { ...aPartner("spent-day"), scopes: ["lookup_by_tid"] as const, perDay: 0 };
   await stores.partners.add(partner, record);
   const ask = (path: string) => world.call(api + path, { headers: { Authorization: `Bearer ${text}` } });
-  const refused = await ask(`/lookup/by-tid/${known.tId}`);
+  const refused = await ask(`/lookup/by-tid/${knownTeacher.tId}`);
   expect([refused.status, refused.headers.get("X-Error-Code")]).toEqual([429, "DAY_QUOTA"]);
   for (const path of ["/status", "/status/0", "/offline-pack"]) expect((await ask(path)).status).toBe(200);
 });
@@ -140,19 +140,19 @@ test("the aggregation document names every status list, and a list number that d
 });
 
 test("a status list changes only at the index of the teacher whom the operator withdraws or restores", async () => {
-  const [one, other] = [await envelopeOf(known.tId), await envelopeOf(legacy.tId)];
+  const [one, other] = [await envelopeOf(knownTeacher.tId), await envelopeOf(legacyTeacher.tId)];
   const both = async () => [await statusOf(one.signature), await statusOf(other.signature)];
   expect(await both()).toEqual([0, 0]);
-  await change(known.tId, "revoke");
+  await change(knownTeacher.tId, "revoke");
   expect(await both()).toEqual([1, 0]);
-  await change(legacy.tId, "deactivate");
+  await change(legacyTeacher.tId, "deactivate");
   expect(await both()).toEqual([1, 1]);
-  await change(known.tId, "reinstate");
-  await change(legacy.tId, "reactivate");
+  await change(knownTeacher.tId, "reinstate");
+  await change(legacyTeacher.tId, "reactivate");
   expect(await both()).toEqual([0, 0]);
-  await change(known.tId, "hide");
+  await change(knownTeacher.tId, "hide");
   expect(await both()).toEqual([1, 0]);
-  await change(known.tId, "unhide");
+  await change(knownTeacher.tId, "unhide");
   expect(await both()).toEqual([0, 0]);
 });
 
@@ -199,7 +199,7 @@ test("the offline pack has everything that verifies an envelope, and changes onl
   });
   clock.add(60_000);
   expect(await (await ask()).text()).toBe(text);
-  await change(known.tId, "revoke");
+  await change(knownTeacher.tId, "revoke");
   const next = await (await ask()).json();
   expect(next).toMatchObject({ madeAt: "2026-03-01T09:31:02Z", statusLists: [await listAt(uri)] });
   clock.add(900_000);
@@ -216,7 +216,7 @@ test("a status list stays the same on a day without changes, and is signed again
 });
 
 test("every node produces the same bytes of a status list", async () => {
-  await change(known.tId, "revoke");
+  await change(knownTeacher.tId, "revoke");
   const { config, secrets } = world.operator;
   const other = await openContext(config, { clock });
   const { settings, partners, keys, statusLists: store } = other.stores;

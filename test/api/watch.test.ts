@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import { known, type PartnerName, sharedTestService } from "../harness/service.ts";
+import { knownTeacher, type PartnerName, sharedTestService } from "../harness/service.ts";
 
 const path = "/v1/inter-agency/watch";
 const regNos = (from: number, count: number) => Array.from({ length: count }, (_, n) => `N/O/N/${from + n}`);
@@ -14,17 +14,17 @@ beforeEach(async () => {
 });
 
 test.each([
-  encodeURIComponent(known.regNo),
-  known.regNo,
-  known.regNo.toLowerCase(),
-  known.regNo.replaceAll("/", "-"),
-  `${encodeURIComponent(known.regNo)}%20`,
+  encodeURIComponent(knownTeacher.regNo),
+  knownTeacher.regNo,
+  knownTeacher.regNo.toLowerCase(),
+  knownTeacher.regNo.replaceAll("/", "-"),
+  `${encodeURIComponent(knownTeacher.regNo)}%20`,
 ])(
   "PUT and DELETE /watch normalise the registration number %s, and repeating a call changes nothing",
   async (written) => {
     for (const [method, watched] of [
-      ["PUT", [known.regNo]],
-      ["PUT", [known.regNo]],
+      ["PUT", [knownTeacher.regNo]],
+      ["PUT", [knownTeacher.regNo]],
       ["DELETE", []],
       ["DELETE", []],
     ] as const) {
@@ -36,7 +36,7 @@ test.each([
 
 test("no answer of /watch reveals whether a teacher has the registration number", async () => {
   const answers = [];
-  for (const regNo of [known.regNo, "N/O/B/ODY"]) {
+  for (const regNo of [knownTeacher.regNo, "N/O/B/ODY"]) {
     const each = [
       await ask(`/${regNo}`, "PUT"),
       await ask("", "GET"),

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { untilAnswer } from "../harness/eventually.ts";
+import { waitForAnswer } from "../harness/eventually.ts";
 import type { Envelope } from "./contract.ts";
 import { teachers } from "./registry.ts";
 import { type Partner, sharedWorld } from "./world.ts";
@@ -60,7 +60,7 @@ test("twenty simultaneous copies of a batch with one idempotency key run the bat
   const items = Array.from({ length: 50 }, () => question);
   // A duplicate that waits longer than two seconds, as on a busy machine, gets 409 and is sent again.
   const answer = () =>
-    untilAnswer(
+    waitForAnswer(
       () => send("/batch", { items }, key, caller),
       ({ status }) => status !== 409,
     );

@@ -6,7 +6,7 @@ import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-p
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf } from "../fixtures/log-notes.ts";
-import { untilAnswer } from "../harness/eventually.ts";
+import { waitForAnswer } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, runTvs, runWell, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
@@ -91,7 +91,7 @@ const ask = ({ url }: Service, { signature }: Envelope) =>
 
 /** Verifies the proof of an envelope with the keys of the service. @returns the log's origin and the leaf's index */
 async function prove(service: Service, envelope: Envelope): Promise<{ log: string; index: number }> {
-  const answer = await untilAnswer(
+  const answer = await waitForAnswer(
     () => ask(service, envelope),
     ({ status }) => status === 200,
   );

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
-import { until, untilAnswer } from "../harness/eventually.ts";
+import { until, waitForAnswer } from "../harness/eventually.ts";
 import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
 import { runJson, runTvs, runWell, testTimeoutMs } from "../harness/program.ts";
@@ -86,7 +86,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     });
     try {
       const partner = await addPartner();
-      const killed = (await untilAnswer(async () => leader(), Boolean)) as ClusterNode;
+      const killed = (await waitForAnswer(async () => leader(), Boolean)) as ClusterNode;
       const others = nodes.filter((node) => node !== killed);
       const url = `http://127.0.0.1:${receiver.port}/`;
       await tvsJson("partners", "webhook", "set", partner.id, url);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { roomInMinute } from "../harness/program.ts";
+import { waitForFreshMinute } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
 import { type Partner, type PartnerOptions, readJson, sharedWorld } from "./world.ts";
@@ -11,7 +11,7 @@ const scopes = "eligibility,lookup_by_reg_no,lookup_by_tid,batch";
 
 /** A partner that has used no quota, at a time with enough of the minute left for the test. */
 async function freshPartner(limits: PartnerOptions): Promise<Partner> {
-  await roomInMinute(12);
+  await waitForFreshMinute(12);
   return world.partner({ scopes, ...limits });
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { untilAnswer } from "../harness/eventually.ts";
+import { waitForAnswer } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { runTvs, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import { api } from "./world.ts";
@@ -36,7 +36,7 @@ test("a starting sandbox prints a demo key and a curl command, then its URL, the
   const last = new RegExp(
     `\nlistening on ${service.url}\nconsole (http://127\\.0\\.0\\.1:\\d+/open\\S+) .*\n$`,
   );
-  const link = await untilAnswer(
+  const link = await waitForAnswer(
     async () => last.exec(service.stdout())?.[1],
     (found) => found !== undefined,
   );

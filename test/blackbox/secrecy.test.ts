@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { addTried } from "../harness/trial.ts";
+import { reportTries } from "../harness/trial.ts";
 import { teacher, teachers } from "./registry.ts";
 import { api, sharedWorld, type World } from "./world.ts";
 
@@ -144,7 +144,7 @@ test("the search for secrets covers a log and a database in which every feature 
 test("no file, log or answer holds a secret, in plain text, base64 or hexadecimal", async () => {
   const found: string[] = [];
   const files = await leftBehind();
-  addTried({ secrets: secrets.size + uploaded.size, files: files.size });
+  reportTries({ secrets: secrets.size + uploaded.size, files: files.size });
   for (const [path, bytes] of files) {
     for (const [name, value] of secrets) {
       // The stored envelopes are base64url: a value can stand in it in three positions.

@@ -3,7 +3,7 @@ import { beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "../harness/folder.ts";
-import { type Finished, type RunOptions, runJson, runTvs, testTimeoutMs } from "../harness/program.ts";
+import { type CommandResult, type RunOptions, runJson, runTvs, testTimeoutMs } from "../harness/program.ts";
 
 type UsedFolder = {
   readonly path: string;
@@ -50,12 +50,16 @@ export function sharedUsedFolder(): UsedFolder {
 
 const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 
-export function addPartner(id: string, words: readonly string[], options?: RunOptions): Promise<Finished> {
+export function addPartner(
+  id: string,
+  words: readonly string[],
+  options?: RunOptions,
+): Promise<CommandResult> {
   return runTvs(["partners", "add", id, "--name", "Board", ...limits, ...words], options);
 }
 
 /** One line on stderr that says what is wrong, and no stack trace anywhere. */
-export function expectOneLine(finished: Finished, code: number): void {
+export function expectOneLine(finished: CommandResult, code: number): void {
   const { stderr } = finished;
   expect({ code: finished.code, stderr }).toEqual({ code, stderr: expect.stringMatching(/^[^\n]+\n$/) });
   expect(stderr.length).toBeGreaterThan(10);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import { runJson, runTvs } from "../harness/command.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { type Finished, type Service, startService, testTimeoutMs } from "../harness/program.ts";
+import { type CommandResult, type Service, startService, testTimeoutMs } from "../harness/program.ts";
 import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -116,7 +116,7 @@ describe.each(Object.entries(runtimes))("the partners' package on %s, as it is i
   });
 });
 
-type Own = { readonly words: string[]; readonly own: Finished };
+type Own = { readonly words: string[]; readonly own: CommandResult };
 let owned: Promise<Own[]> | undefined;
 
 /** What `tvs verify` answers to each command line, asked once for all runtimes. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, group, moveKeyIdsLast, option, readRepeated } from "../../cli/command.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
 async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
@@ -19,7 +19,7 @@ async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
       seen = { ...args };
     },
   });
-  const error = await rejection(runCommand(made, { rawArgs }));
+  const error = await catchError(runCommand(made, { rawArgs }));
   return { seen, error: error as { code?: string; message: string } | undefined };
 }
 

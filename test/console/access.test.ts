@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openTestConsole, pathOf, type TestConsole } from "../harness/console.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 let world: TestConsole;
 beforeAll(async () => {
@@ -132,6 +132,6 @@ test("the console refuses a browser with a page that links back", async () => {
 });
 
 test("the console listens only on 127.0.0.1", async () => {
-  const error = (await rejection(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
+  const error = (await catchError(world.call("/metrics", { host: "127.0.0.2" }))) as { code?: string };
   expect(error.code).toBe("ECONNREFUSED");
 });

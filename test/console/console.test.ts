@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
-import { untilAnswer } from "../harness/eventually.ts";
+import { waitForAnswer } from "../harness/eventually.ts";
 import { attest, storeQuotaUse } from "../harness/evidence.ts";
 import { anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
@@ -21,7 +21,7 @@ const pageWith = async (text: string) => {
   const session = await world.signIn();
   const read = () => session.get("/").then((one) => one.text);
   // Its readings serve for a second and a half.
-  return untilAnswer(read, (page) => page.includes(text));
+  return waitForAnswer(read, (page) => page.includes(text));
 };
 
 test("the console shows quotas, keys and imports, with commands to copy", async () => {
@@ -138,7 +138,7 @@ test("the console's live data has every section of the page, with a line for eac
   await world.ask("/teacher/verify-license?searchTerm=1");
   const session = await world.signIn();
   const read = async () => JSON.parse((await session.get("/live.json")).text).sections;
-  const sections: Record<string, string> = await untilAnswer(read, ({ charts }) =>
+  const sections: Record<string, string> = await waitForAnswer(read, ({ charts }) =>
     /peak .+ at \d\d:\d\d WAT/.test(charts),
   );
   expect(Object.keys(sections).sort().join(" ")).toBe(
@@ -163,7 +163,7 @@ test("the console says that the database does not answer, and keeps the last fig
     await session.get("/");
     await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
     const read = () => session.get("/").then(({ text }) => text);
-    const page = await untilAnswer(read, (text) => text.includes("The database does not answer"));
+    const page = await waitForAnswer(read, (text) => text.includes("The database does not answer"));
     expect(page).toContain("tvs doctor --data");
     expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");
   } finally {

@@ -7,7 +7,7 @@ import {
   resolveEndpoint,
 } from "../../src/delivery/address-guard.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 function refusalOf(text: string, allowPrivate = false): EndpointRefused {
   try {
@@ -192,7 +192,7 @@ test("the DNS resolver is asked for the ASCII form of the host", async () => {
 
 test("an endpoint is refused if one of its IP addresses is private", async () => {
   const resolver = answering("1.1.1.1", "169.254.169.254");
-  const error = await rejection(resolveEndpoint(url, { allowPrivate: false, resolver }));
+  const error = await catchError(resolveEndpoint(url, { allowPrivate: false, resolver }));
   expect(error).toMatchObject({ code: "REFUSED", refusal: "ADDRESS_REFUSED" });
   expect(String(error)).toContain("hooks.example.org (169.254.169.254) is not public (link local)");
 });
@@ -207,7 +207,7 @@ test("an IP address in an endpoint URL is never resolved by DNS", async () => {
   expect((await resolveEndpoint("http://[::1]:8/", { allowPrivate: true, resolver })).addresses).toEqual([
     "::1",
   ]);
-  const error = await rejection(resolveEndpoint("https://127.1/", { allowPrivate: false, resolver }));
+  const error = await catchError(resolveEndpoint("https://127.1/", { allowPrivate: false, resolver }));
   expect(error).toMatchObject({ refusal: "ADDRESS_REFUSED" });
 });
 
@@ -219,7 +219,7 @@ test.each([
   ["no answer at all", "could not be resolved", "no answer in 5 ms", () => new Promise<string[]>(() => {})],
 ])("an endpoint is HOST_UNRESOLVED if the DNS resolver gives %s", async (_name, said, cause, resolver) => {
   for (const allowPrivate of [false, true]) {
-    const error = await rejection(resolveEndpoint(url, { allowPrivate, resolver, timeoutMs: 5 }));
+    const error = await catchError(resolveEndpoint(url, { allowPrivate, resolver, timeoutMs: 5 }));
     expect(error).toMatchObject({ code: "REFUSED", refusal: "HOST_UNRESOLVED" });
     expect(String(error)).toContain(`webhook host hooks.example.org ${said}`);
     expect(String((error as Error).cause)).toContain(cause || "undefined");
@@ -229,7 +229,7 @@ test.each([
 test("the system's DNS resolver resolves localhost, which is refused unless private addresses are allowed", async () => {
   const { addresses } = await resolveEndpoint("http://localhost/", { allowPrivate: true });
   for (const address of addresses) expect(["127.0.0.1", "::1"]).toContain(address);
-  const error = await rejection(resolveEndpoint("https://localhost/", { allowPrivate: false }));
+  const error = await catchError(resolveEndpoint("https://localhost/", { allowPrivate: false }));
   expect(error).toMatchObject({ refusal: "ADDRESS_REFUSED" });
 });
 

@@ -6,7 +6,7 @@ import Stripe from "stripe";
 import * as svix from "svix";
 import { deliveryHeaders, signDelivery } from "../../src/delivery/attempt.ts";
 import { newWebhookSecret } from "../../src/domain/webhooks.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 type Vector = { name: string; secret: string; body: string; signature: string; valid: boolean };
 const path = join(import.meta.dirname, "..", "fixtures", "webhooks", "vectors.json");
@@ -23,7 +23,7 @@ const { signature: verifier } = Stripe.webhooks;
 async function stripeAccepts(header: string, secret: string, payload: string | Buffer = body) {
   if (verifier === null) throw new Error("stripe brings no verifier on this runtime");
   const verification = verifier.verifyHeaderAsync(payload, header, secret, 300, undefined, receivedAt);
-  const refusal = await rejection(verification);
+  const refusal = await catchError(verification);
   if (refusal !== undefined) expect(refusal).toBeInstanceOf(Stripe.errors.StripeSignatureVerificationError);
   return refusal === undefined;
 }

@@ -3,7 +3,7 @@ import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
 import { type Received, signatureOf, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { acceptAll, regNos, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 test("a delivery arrives with the contract's headers and the event's exact bytes, and is recorded as delivered", () =>
@@ -111,7 +111,7 @@ test("a dead delivery that is retried gets the whole schedule again", () =>
       await retryDelivery(world, deliveryId);
       await sender.settle();
       expect(received.length).toBe(13);
-      expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
+      expect(await catchError(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
     },
   ));
 

@@ -8,7 +8,7 @@ import {
 import { storedSettings } from "../../src/domain/settings.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { aSettings, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
@@ -57,7 +57,7 @@ test("the configuration is stale if a change could not be read for a second, unt
     const { configuration } = await open(stores, { clock });
     await stores.settings.write({ policy: "{" });
     for (const isStale of [false, true]) {
-      expect(await rejection(configuration.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
+      expect(await catchError(configuration.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
       expect(configuration.isStale()).toBe(isStale);
       clock.add(maxStaleMs);
     }

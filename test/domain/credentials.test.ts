@@ -12,7 +12,7 @@ import {
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { anApiKey, aPartner, secrets } from "../harness/samples.ts";
 import { withStores } from "../harness/store.ts";
 
@@ -277,5 +277,5 @@ test("a third live API key of a partner is refused, and expired keys are not cou
     expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
       previous: { expiresAt: now + 24 * hourMs },
     });
-    expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
   }));

@@ -5,7 +5,7 @@ import {
   readClockAhead,
   requireRightClock,
 } from "../../src/domain/database-clock.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 /** A clock that says one time before the database is asked and another one after it. */
 const clockOf = (...times: number[]) => ({ now: () => times.shift() ?? 0 });
@@ -25,7 +25,7 @@ test("the difference of the clocks is a lower bound, however long the database t
 
 test("a command is refused if this machine's clock is more than thirty seconds wrong", async () => {
   const refusal = (ahead: number) =>
-    rejection(requireRightClock(database(100_000), clockOf(100_000 + ahead, 100_000 + ahead)));
+    catchError(requireRightClock(database(100_000), clockOf(100_000 + ahead, 100_000 + ahead)));
   expect(await refusal(30_000)).toBeUndefined();
   expect(await refusal(-30_001)).toMatchObject({
     code: "CLOCK_WRONG",

@@ -14,7 +14,7 @@ import { canonicalJson } from "../../src/partner/canonical-json.ts";
 import { aClock } from "../harness/clock.ts";
 import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
@@ -55,11 +55,11 @@ test("a retry with another body is refused, before and after the first call has 
   withIdempotency(async ({ service, commit, runs }) => {
     const running = service.run(request, commit);
     const other = { ...request, body: { a: 2 } };
-    expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+    expect(await catchError(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
     const { answer } = await running;
     const message = "this Idempotency-Key was used with a different body";
     const reused = { code: "IDEMPOTENCY_KEY_REUSED", message };
-    expect(await rejection(service.run(other, commit))).toMatchObject(reused);
+    expect(await catchError(service.run(other, commit))).toMatchObject(reused);
     expect(await service.run(request, commit)).toEqual({ answer, replayed: true });
     expect(runs()).toBe(1);
   }));
@@ -116,7 +116,7 @@ test("a call whose commit is refused returns the answer that another process sto
     const again = await service.run(request, commit);
     expect([again.replayed, runs()]).toEqual([true, 1]);
     const other = { ...request, body: { a: 2 } };
-    expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+    expect(await catchError(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
   }));
 
 /** The only wait: two seconds, because a follower's patience is real time. */
@@ -135,9 +135,9 @@ test("a duplicate call is refused after two seconds, and the first call continue
     const refused: string[] = [];
     setTimeout(() => refused.push("a second"), 1_000);
     const follow = (name: string) =>
-      rejection(service.run(request, commit).finally(() => refused.push(name)));
+      catchError(service.run(request, commit).finally(() => refused.push(name)));
     const patient = follow("who waited behind both");
-    await rejection(failed);
+    await catchError(failed);
     await begun.promise;
     const message = "a call with this Idempotency-Key is still running; try again";
     const error = { code: "IDEMPOTENCY_KEY_IN_USE", message };
@@ -156,7 +156,7 @@ test("a call does not run if its idempotency record cannot be read", () =>
       secrets,
       clock,
     );
-    expect(await rejection(broken.run(request, commit))).toMatchObject({ message: "away" });
+    expect(await catchError(broken.run(request, commit))).toMatchObject({ message: "away" });
     expect(runs()).toBe(0);
   }));
 
@@ -180,7 +180,7 @@ test.each([
   ["é", true],
 ])("the idempotency key %p is allowed: %p", (key, allowed) =>
   withIdempotency(async ({ service, commit, runs }) => {
-    const error = await rejection(service.run({ ...request, key }, commit));
+    const error = await catchError(service.run({ ...request, key }, commit));
     const message = expect.stringContaining("Idempotency-Key");
     if (allowed) expect(error).toBeUndefined();
     else expect(error).toMatchObject({ code: "IDEMPOTENCY_KEY_INVALID", message });

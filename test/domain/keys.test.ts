@@ -15,7 +15,7 @@ import {
 import { rotateKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { fillRing, fixtureKey, readKey } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { aSigningKey, secrets } from "../harness/samples.ts";
 import { withStores } from "../harness/store.ts";
 
@@ -39,7 +39,7 @@ test("a key's id is its RFC 7638 thumbprint, and its published form has no priva
 });
 
 test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bits) => {
-  expect(await rejection(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
+  expect(await catchError(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
 });
 
 test("a sealed private key can be opened only with its key id and master key, and only to sign", async () => {
@@ -52,10 +52,10 @@ test("a sealed private key can be opened only with its key id and master key, an
   expect([opened.extractable, opened.usages]).toEqual([false, ["sign"]]);
   const wrong = { code: "MASTER_KEY_WRONG" };
   const exchanged = { ...key, sealed: other.sealed };
-  expect(await rejection(decryptPrivateKey(exchanged, secrets))).toMatchObject(wrong);
-  expect(await rejection(decryptPrivateKey(key, deriveSecrets(newMasterKey())))).toMatchObject(wrong);
+  expect(await catchError(decryptPrivateKey(exchanged, secrets))).toMatchObject(wrong);
+  expect(await catchError(decryptPrivateKey(key, deriveSecrets(newMasterKey())))).toMatchObject(wrong);
   const destroyed = { ...key, sealed: null };
-  expect(await rejection(decryptPrivateKey(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
+  expect(await catchError(decryptPrivateKey(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
 });
 
 test("an imported key may be PKCS #1 or PKCS #8", async () => {
@@ -74,7 +74,7 @@ test.each<[why: string, pem: string, says: string]>([
   ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
 ])("an imported key is refused when %s", async (_why, pem, says) => {
   const message = expect.stringContaining(says);
-  expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
+  expect(await catchError(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
 });
 
 test("a damaged key is refused, because its envelopes would verify nowhere", async () => {
@@ -84,7 +84,7 @@ test("a damaged key is refused, because its envelopes would verify nowhere", asy
   const damaged = createPrivateKey({ key: { ...sound, d, dp, dq }, format: "jwk" });
   const pem = damaged.export({ type: "pkcs8", format: "pem" }).toString();
   // One runtime sees it when it reads the file, the other when it signs.
-  const refusal = await rejection(importKey(pem, secrets, now));
+  const refusal = await catchError(importKey(pem, secrets, now));
   expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
 });
 
@@ -99,7 +99,7 @@ test("an imported key must be a private RSA key that is not encrypted", async ()
   });
   const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
   for (const pem of ["", "hello", ec, publicPem, locked.toString(), readKey("active").slice(0, 400)]) {
-    const error = await rejection(importKey(pem, secrets, now));
+    const error = await catchError(importKey(pem, secrets, now));
     expect(error).toMatchObject({
       code: "INPUT_UNREADABLE",
       message: "the file contains no unencrypted RSA private key in PEM form",
@@ -175,9 +175,9 @@ test("a key can be marked as compromised if it is known and the time is in the p
     const { active } = await fillRing(keys, now);
     const before = await keys.list();
     const unknown = compromiseKey(keys, secrets, { ...change, kid: "nobody" });
-    expect(await rejection(unknown)).toMatchObject({ code: "NOT_KNOWN" });
+    expect(await catchError(unknown)).toMatchObject({ code: "NOT_KNOWN" });
     const future = compromiseKey(keys, secrets, { ...change, kid: active.kid, since: now + 1 });
-    expect(await rejection(future)).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(future)).toMatchObject({ code: "REFUSED" });
     expect(await keys.list()).toEqual(before);
   }));
 

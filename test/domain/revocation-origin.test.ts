@@ -12,11 +12,11 @@ import {
   withImports,
 } from "../harness/imports.ts";
 import { seededNumbers } from "../harness/random.ts";
-import { rejection } from "../harness/rejection.ts";
-import { addTried, countOf, seedOf } from "../harness/trial.ts";
+import { catchError } from "../harness/rejection.ts";
+import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
 
 /** Each is an extract, given twice. */
-const rounds = countOf("TVS_EXTRACTS", 40);
+const rounds = readTryCount("TVS_EXTRACTS", 40);
 const regNo = "TR/2019/LA/1";
 const byBoard = {
   licenseRevokedOn: today,
@@ -51,7 +51,7 @@ test("the operator can take over an extract's revocation, which the next extract
     expect(await world.find(regNo)).toMatchObject(mine);
     expect((await world.add(csv([row(1, empty)]), { allowChange: true })).report.warnings).toEqual(kept());
     expect(await world.find(regNo)).toMatchObject(mine);
-    expect(await rejection(change(world, "revoke"))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(change(world, "revoke"))).toMatchObject({ code: "REFUSED" });
   }));
 
 test("an import without --lift-revocations lifts no revocation, although a killed import had that option", () =>
@@ -59,7 +59,7 @@ test("an import without --lift-revocations lifts no revocation, although a kille
     const killed = failingAt(imports, 1, new Error("killed"));
     const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);
     const lifting = { liftRevocations: true, allowChange: true, maxChunkRows: 5 };
-    expect(await rejection(add(extract, { ...lifting, through: killed }))).toMatchObject({
+    expect(await catchError(add(extract, { ...lifting, through: killed }))).toMatchObject({
       message: "killed",
     });
     await add(extract, { allowChange: true, maxChunkRows: 5 });
@@ -71,7 +71,7 @@ test(
   () =>
     withImports(async (world) => {
       const { add, count } = world;
-      const below = seededNumbers(seedOf(3));
+      const below = seededNumbers(readSeed(3));
       const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T;
       const someRow = (_: unknown, n: number) =>
         row(n + 1, {
@@ -84,7 +84,7 @@ test(
       const byOperator = () => count("SELECT count(*) FROM teachers WHERE license_revoked_by = 'operator'");
       const written = () => count("SELECT sum(version) + (SELECT count(*) FROM events) FROM teachers");
       await add(csv(Array.from({ length: 8 }, someRow)));
-      addTried({ extracts: 2 * rounds, commands: 4 * rounds });
+      reportTries({ extracts: 2 * rounds, commands: 4 * rounds });
       for (let round = 0; round < rounds; round++) {
         for (let n = 0; n < 4; n++) {
           const action = pick(["revoke", "reinstate", "deactivate", "reactivate"] as const);
@@ -133,7 +133,7 @@ test.each(undone)("a command to %s fails if a trigger undoes its change", async 
     await world.add(csv([row(1)]), { baseline: true });
     if (first !== null) await change(world, first);
     await world.driver.batch([{ sql: `CREATE TRIGGER undo ${trigger}`, args: [] }]);
-    const error = await rejection(change(world, action));
+    const error = await catchError(change(world, action));
     expect(error).toMatchObject({ code: "STORE_CORRUPT" });
     expect((error as Error).message).toContain("does not show it");
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { publishAheadMs, rotateKeys } from "../../src/domain/rotation.ts";
 import { fillRing } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
@@ -17,7 +17,7 @@ test("a rotation is refused while the pending key has been public for less than 
     await fillRing(world.keys, now);
     const before = await statesOf(world);
     const early = rotateKeys(world.keys, secrets, { ...rotation, now: now + publishAheadMs - 1 });
-    const refusal = await rejection(early);
+    const refusal = await catchError(early);
     expect(refusal).toMatchObject({ code: "REFUSED" });
     expect(String(refusal)).toContain("2026-03-02T12:00:00.250Z");
     expect(await statesOf(world)).toEqual(before);

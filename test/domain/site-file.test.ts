@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { defaultSite, rememberedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
-import { damagedPngs, png, wholePngs } from "../harness/png.ts";
+import { damagedPngs, makePng, wholePngs } from "../harness/png.ts";
 
 const read = (document: object | string, logo: string | Uint8Array = "") =>
   parseSite(typeof document === "string" ? document : JSON.stringify(document), () => Buffer.from(logo));
@@ -40,7 +40,7 @@ test("a site is stored as its file says", () => {
       accessibilityUrl: "https://council.example/accessibility",
       reportUrl: "https://council.example/report",
     },
-    png(),
+    makePng(),
   );
   expect(site.accent).toBe("#0b4f9c");
   expect(site.logo?.type).toBe("image/png");
@@ -90,7 +90,7 @@ test.each<[string, string | Uint8Array]>([
   ["is larger than 64 KiB", " ".repeat(65_537)],
   ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
   ["is no PNG; save it as one", "GIF89a"],
-  ["is more than 2048 pixels", png(2_049, 1)],
+  ["is more than 2048 pixels", makePng(2_049, 1)],
 ])("the refusal of a site's logo says in one line: %s", (line, logo) => {
   expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);
 });

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
+import { findContradictions } from "../../src/domain/evidence/audit-rows.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
 import type { ListRequest } from "../../src/domain/statements.ts";
 import { exportSubject } from "../../src/domain/teachers/export.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import {
   ask,
   blindIndex,
@@ -111,7 +111,7 @@ test("a list that gives one person more than three names is refused", () =>
   withVerification(async (world) => {
     const tried = ["A", "B", "A", "C", "D"].map((name) => named({ regNo }, name));
     expect((await stated(world, tried.slice(0, 4))).summary.distinct).toBe(1);
-    const refusal = await rejection(stated(world, tried));
+    const refusal = await catchError(stated(world, tried));
     expect(refusal).toMatchObject({
       code: "REQUEST_INVALID",
       message: expect.stringContaining("teachers[4]"),
@@ -143,7 +143,7 @@ test("a statement is stored as one attestation that names the people in it", () 
       ...{ teacherId: null, ninIndex: null, reference: "list:Government College, Ikorodu", eligible: false },
       ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
     });
-    expect(contradictionsIn({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
+    expect(findContradictions({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
     expect(await world.attestations.list({ teacherId: 1, limit: 9 })).toMatchObject([
       {
         reference: "row 1 of list:Government College, Ikorodu",
@@ -167,12 +167,12 @@ test("a statement costs one call of the minute's quota, and each row costs one c
 test("a statement is refused as a whole if the day's quota has room for only some of its rows", () =>
   withVerification(
     async (world) => {
-      const refusal = await rejection(stated(world, [anybody, nobody, named({ tId: 1 })]));
+      const refusal = await catchError(stated(world, [anybody, nobody, named({ tId: 1 })]));
       expect(refusal).toBeInstanceOf(QuotaExceeded);
       expect((refusal as QuotaExceeded).refusal).toMatchObject({ window: "day", remaining: 2 });
       expect(await world.stored()).toEqual([]);
       expect((await stated(world, [anybody, nobody])).summary.distinct).toBe(2);
-      expect(await rejection(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceeded);
+      expect(await catchError(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceeded);
     },
     { partner: { perMinute: 9, perDay: 2 } },
   ));

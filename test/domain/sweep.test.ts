@@ -5,7 +5,7 @@ import { startSweeping, sweepLicenses } from "../../src/domain/sweep.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { until } from "../harness/eventually.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { withStoresAt } from "../harness/store.ts";
 
 const regNo = "TR/LA/2020/000001";
@@ -104,7 +104,7 @@ test("a sweep fails if a record cannot be written", () =>
     await put(regNo, { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-06-01T09:00:00Z");
     const stuck: TeacherStore = { ...teachers, apply: async (writes) => writes.map(() => false) };
-    expect(await rejection(sweepLicenses(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
+    expect(await catchError(sweepLicenses(stuck, { ...options, clock }))).toMatchObject({ code: "INTERNAL" });
   }));
 
 const fail = (error: unknown) => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { fixtureKey } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import type { TestStores } from "../harness/store.ts";
 import {
   type Around,
@@ -126,7 +126,7 @@ test("a batch that exceeds the quota looks nobody up", () => {
   return withVerification(
     async (world) => {
       const questions = [ask({ regNo }), ask({ tId: 1 })];
-      expect(await rejection(world.batch(questions))).toMatchObject({ code: "DAY_QUOTA" });
+      expect(await catchError(world.batch(questions))).toMatchObject({ code: "DAY_QUOTA" });
       expect(lookups).toBe(0);
     },
     { teachers, partner: { batchCost: "item", perDay: 1 } },
@@ -191,7 +191,7 @@ test("a rotation that unloads the old key before the signature does not fail the
 
 test("a call during which three rotations happen fails and stores nothing", async () => {
   await withVerification(async (world) => {
-    expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
+    expect(await catchError(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
       code: "STORE_BUSY",
     });
     await nothingStored(world);
@@ -219,7 +219,7 @@ test.each<[string, Around, (world: World) => Promise<unknown>]>([
 ])("a call signs nothing and stores nothing after a failure of %s", (_what, around, asked) => {
   signed.length = 0;
   return withVerification(async (world) => {
-    expect(await rejection(asked(world))).toMatchObject({ message: "away" });
+    expect(await catchError(asked(world))).toMatchObject({ message: "away" });
     expect(signed).toEqual([]);
     await nothingStored(world);
   }, around);
@@ -233,7 +233,7 @@ test("a call whose commit fails gets no answer, and its idempotency key may be u
   });
   return withVerification(
     async (world) => {
-      expect(await rejection(one(world))).toMatchObject({ message: "away" });
+      expect(await catchError(one(world))).toMatchObject({ message: "away" });
       expect((await one(world)).replayed).toBe(false);
       expect(await world.stored()).toHaveLength(1);
     },

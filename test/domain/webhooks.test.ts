@@ -6,7 +6,7 @@ import {
   setWebhook,
   signingSecrets,
 } from "../../src/domain/webhooks.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { aPartner } from "../harness/samples.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
@@ -39,7 +39,7 @@ test("a rotated webhook secret keeps the old one valid for a day, or for up to s
     expect((await rotateWebhookSecret(world, "board", { overlapMs: 7 * day })).endpoint.previousUntil).toBe(
       now + 7 * day,
     );
-    expect(await rejection(rotateWebhookSecret(world, "board", { overlapMs: 7 * day + 1 }))).toMatchObject({
+    expect(await catchError(rotateWebhookSecret(world, "board", { overlapMs: 7 * day + 1 }))).toMatchObject({
       code: "USAGE",
     });
   }));
@@ -64,7 +64,7 @@ test("a delivery that is being sent cannot be retried", () =>
     const [delivery] = await world.webhooks.deliveries({ limit: 1 });
     expect(delivery?.leased).toBe(true);
     const deliveryId = delivery?.deliveryId ?? "";
-    expect(String(await rejection(retryDelivery(world, deliveryId)))).toContain("in progress");
+    expect(String(await catchError(retryDelivery(world, deliveryId)))).toContain("in progress");
     world.clock.add(1);
     expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", leased: false });
   }));

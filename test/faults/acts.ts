@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { runJson, runWell } from "../harness/command.ts";
-import { answerCall, attestSome } from "../harness/evidence-log.ts";
+import { answerCall, attestCalls } from "../harness/evidence-log.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { aPartner } from "../harness/samples.ts";
 
@@ -32,7 +32,7 @@ export async function makeActs(folder: string): Promise<Act[]> {
   const at = (name: string) => join(folder, name);
   const was = { dataDir: at("was"), env: issuer };
   const run = (line: string) => runWell(line.split(" "), was);
-  await attestSome(was.dataDir, 3);
+  await attestCalls(was.dataDir, 3);
   writeFileSync(at("first.csv"), csv(rows(40)));
   writeFileSync(at("list.csv"), csv(rows(8)));
   const changes = [...rows(30, { certificate_status: "CLAIMED" }), ...rows(60).slice(40)];
@@ -44,7 +44,7 @@ export async function makeActs(folder: string): Promise<Act[]> {
   await run(`backup ${at("backup.db")}`);
   await run("teachers revoke TR/2019/LA/9 --reason x");
   const [{ kid = "" } = {}] = await runJson<{ kid: string }[]>(["keys", "list"], was);
-  await attestSome(was.dataDir, 2);
+  await attestCalls(was.dataDir, 2);
   await attestBehindLog(was.dataDir, at("base"));
   cpSync(at("base"), at("lost"), { recursive: true });
   for (const ending of ["", "-wal", "-shm"]) rmSync(at(`lost/tvs.db${ending}`), { force: true });

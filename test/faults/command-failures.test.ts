@@ -4,7 +4,7 @@ import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords } from "../harness/program.ts";
 import { seededNumbers } from "../harness/random.ts";
-import { addTried, countOf, seedOf } from "../harness/trial.ts";
+import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
 import { brokenPromises, type Ended, runWithoutFault } from "./act-tries.ts";
 import { type Act, issuer, makeActs } from "./acts.ts";
 import { canFail, diskFaults, endFaults, failAt, failuresOf, isFailing } from "./failing-disk.ts";
@@ -14,8 +14,8 @@ import { canFail, diskFaults, endFaults, failAt, failuresOf, isFailing } from ".
  * must have done everything or nothing, and succeed when it is run again. TVS_SEED is the seed by which the writes are
  * chosen, TVS_KILLS their number for each command; 5000 tries all writes.
  */
-const tries = countOf("TVS_KILLS", 3);
-const seed = seedOf();
+const tries = readTryCount("TVS_KILLS", 3);
+const seed = readSeed();
 
 type Try = { readonly folder: string; readonly act: Act; readonly at: number; readonly dataDir: string };
 
@@ -66,7 +66,7 @@ if (isFailing)
           const left = (n % 3 === 0 && killed.length > 0) || failed.length === 0 ? killed : failed;
           const [{ at, failure } = { at: 1, failure: failures[0] }] = left.splice(draw(left.length), 1);
           if (failure === undefined) throw new Error("there is no failure");
-          addTried(failure.meet === killedAt ? { kills: 1 } : { "failed writes": 1 });
+          reportTries(failure.meet === killedAt ? { kills: 1 } : { "failed writes": 1 });
           const what = `${act.name}, ${failure.name} at write ${at} of ${writes}`;
           const found = await brokenPromises({ folder, act, done }, async (dataDir) => {
             const ended = await failure.meet({ folder, act, at, dataDir });

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { aClock } from "../harness/clock.ts";
 import { eventually } from "../harness/eventually.ts";
 import { seededNumbers } from "../harness/random.ts";
-import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
-import { addTried, countOf, seedOf } from "../harness/trial.ts";
+import { knownTeacher, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
+import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
 import { type Changed, changesBetween, contentOf } from "./act-tries.ts";
 import {
   canFail,
@@ -22,11 +22,11 @@ import {
  * answered and stored, or neither. When the disk works again, the call must be answered and health be 200. TVS_SEED is
  * the seed by which the writes are chosen, TVS_KILLS their number for each call; 1000 tries all writes.
  */
-const tries = countOf("TVS_KILLS", 6);
-const seed = seedOf();
+const tries = readTryCount("TVS_KILLS", 6);
+const seed = readSeed();
 const api = "/v1/inter-agency";
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
-const question = { identifier: { regNo: known.regNo }, purpose };
+const question = { identifier: { regNo: knownTeacher.regNo }, purpose };
 
 type Call = {
   readonly path: string;
@@ -41,7 +41,7 @@ type Call = {
 /** Makes the calls. @param n a new number each time, for a call that changes nothing when it is repeated */
 const callsOf = (n: number): Record<string, Call> => ({
   "a check": { path: "/eligibility-check", body: question },
-  "a look-up": { path: `/lookup/by-tid/${known.tId}` },
+  "a look-up": { path: `/lookup/by-tid/${knownTeacher.tId}` },
   "a batch": { path: "/batch", body: { items: [question, { identifier: { tId: 7 }, purpose }] } },
   "a statement": { path: "/rosters", body: { purpose, list: { name: "A school" }, teachers: [{ tId: 7 }] } },
   "a refusal": { path: "/eligibility-check", body: { ...question, purpose: refusedPurpose }, status: 403 },
@@ -104,7 +104,7 @@ if (isFailing)
         const [one = 0] = all.splice(draw(all.length), 1);
         const fault = diskFaults[one % diskFaults.length] ?? diskFaults[0];
         const at = 1 + Math.floor(one / diskFaults.length);
-        addTried({ "failed writes": 1 });
+        reportTries({ "failed writes": 1 });
         const found = await tryOnce({ name, done, at, fault });
         wrong.push(...found.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`));
       }

@@ -1,8 +1,8 @@
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { countOf } from "../harness/trial.ts";
+import { readTryCount } from "../harness/trial.ts";
 
 /** The number of rounds: TVS_KILLS, or `few` without it. */
-export const roundCount = (few: number) => countOf("TVS_KILLS", few);
+export const roundCount = (few: number) => readTryCount("TVS_KILLS", few);
 
 /** The time limit of a test in milliseconds; three hours if TVS_KILLS is set. */
 export const timeLimit = (fewMs: number) => (process.env.TVS_KILLS ? 3 * 3_600_000 : fewMs);

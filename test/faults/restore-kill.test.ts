@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords, runWell } from "../harness/program.ts";
-import { addTried } from "../harness/trial.ts";
+import { reportTries } from "../harness/trial.ts";
 import { roundCount, timeLimit } from "./killed.ts";
 
 /**
@@ -25,7 +25,7 @@ test(
       await runWell(words, { dataDir });
       const durationMs = performance.now() - begin;
       for (let round = 0; round < roundCount(6); round++) {
-        addTried({ kills: 1 });
+        reportTries({ kills: 1 });
         makeOld(folder, backup);
         // Not in the first third of the time, when the process starts and changes nothing.
         const waitMs = durationMs * (0.3 + 0.75 * Math.random());

@@ -4,7 +4,7 @@ import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
-import { addTried } from "../harness/trial.ts";
+import { reportTries } from "../harness/trial.ts";
 import { askPartnerApi, prepareCallers, startLoad, untilReplayed } from "./keyed-load.ts";
 import { foundFaults, roundCount, timeLimit } from "./killed.ts";
 import { collectCheckpoints, compareWithDatabase, type HeadSeen, pinnedHeadOf } from "./killed-service.ts";
@@ -52,7 +52,7 @@ async function startWatching(register: Register, url: () => string) {
       const isReplayed = load.answers.some(({ isReplay }) => isReplay);
       const seen = [load.answers.length > 50, checkpoints.seen.length > 2];
       expect([...seen, isReplayed, load.failures.length > 0]).toEqual([true, true, true, true]);
-      addTried({ answers: load.answers.length, "failed calls": load.failures.length });
+      reportTries({ answers: load.answers.length, "failed calls": load.failures.length });
     },
   };
 }
@@ -70,7 +70,7 @@ test(
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
         await service.stop("SIGKILL");
-        addTried({ kills: 1 });
+        reportTries({ kills: 1 });
         // The command that signs must have succeeded, although its service was killed.
         await signing;
         await watch.keepHead(dataDir);
@@ -93,7 +93,7 @@ const refusalMs = 5_000;
 /** Cuts a node's connection to its server until the node's health shows it, and restores the connection. */
 async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
   link[fault]();
-  addTried({ "cut connections": 1 });
+  reportTries({ "cut connections": 1 });
   const since = performance.now();
   const refused = askPartnerApi(url, apiKey).then(({ status, headers }) => ({
     status,
@@ -120,7 +120,7 @@ test.skipIf(noServer !== undefined)(
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
         await node.stop("SIGKILL");
-        addTried({ kills: 1 });
+        reportTries({ kills: 1 });
         await signing;
         await watch.keepHead(node.dataDir);
         await node.start();
@@ -129,7 +129,7 @@ test.skipIf(noServer !== undefined)(
         const signing = watch.signNow({ mayFail: true });
         await sleep(Math.random() * 600);
         await server.restart();
-        addTried({ kills: 1 });
+        reportTries({ kills: 1 });
         await signing;
       };
       const [first, second, third] = nodes as [ClusterNode, ClusterNode, ClusterNode];

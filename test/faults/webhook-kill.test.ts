@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
-import { addTried } from "../harness/trial.ts";
+import { reportTries } from "../harness/trial.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
 import { foundFaults, integrityErrorOf, roundCount, timeLimit } from "./killed.ts";
 import { openDatabase } from "./register.ts";
@@ -45,7 +45,7 @@ test(
         await database.close();
         expect(foundFaults({ ...faults, damage })).toEqual({});
         const { events, pairs, requests, failed, cutOff, duplicates } = counts;
-        addTried({ kills, changes: events, requests });
+        reportTries({ kills, changes: events, requests });
         expect([changes.done, events, pairs]).toEqual([changeCount, changeCount, 340]);
         // The receiver did fail. Each failure caused one more request, and a kill may cause a duplicate.
         expect(failed).toBeGreaterThan(50);

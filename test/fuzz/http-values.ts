@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { resolve } from "../api/openapi/document.ts";
-import { known, legacy } from "../harness/service.ts";
+import { knownTeacher, legacyTeacher } from "../harness/service.ts";
 
 /** The parts of a JSON schema that requests use. */
 export type Schema = {
@@ -24,11 +24,17 @@ export type Schema = {
 export type Kept = "deliveryId" | "iterator" | "leafHash" | "etag";
 export const placeholder = (kind: Kept) => fc.nat(9).map((n) => `(${kind}.${n})`);
 
-const regNos = [known.regNo, legacy.regNo, "  la / 2019/pri/ 04417", "A/B/C/D", "TR/2019/LA/000001"];
+const regNos = [
+  knownTeacher.regNo,
+  legacyTeacher.regNo,
+  "  la / 2019/pri/ 04417",
+  "A/B/C/D",
+  "TR/2019/LA/000001",
+];
 /** Its first digits make it recognisable in answers. */
 const strangersNin = fc.integer({ min: 0, max: 99_999_999 }).map((n) => `778${String(n).padStart(8, "0")}`);
-const anyNin = fc.oneof(fc.constant(known.nin), strangersNin);
-export const isNin = (text: string) => text === known.nin || /^778\d{8}$/.test(text);
+const anyNin = fc.oneof(fc.constant(knownTeacher.nin), strangersNin);
+export const isNin = (text: string) => text === knownTeacher.nin || /^778\d{8}$/.test(text);
 
 /** Texts that programs often handle wrongly. */
 export const oddText = fc.oneof(
@@ -49,12 +55,15 @@ const oddRegNo = fc
 /** Values that are useful for a schema or member, by its name. */
 const telling: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   RegNo: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...regNos) }, oddRegNo),
-  TId: fc.oneof(fc.constantFrom(known.tId, legacy.tId, 0, Number.MAX_SAFE_INTEGER), fc.maxSafeNat()),
+  TId: fc.oneof(
+    fc.constantFrom(knownTeacher.tId, legacyTeacher.tId, 0, Number.MAX_SAFE_INTEGER),
+    fc.maxSafeNat(),
+  ),
   Nin: anyNin,
   SearchTerm: fc.oneof(
     fc.constantFrom(
       ...regNos,
-      String(known.tId),
+      String(knownTeacher.tId),
       "x@y.example",
       "+2348012345678",
       "0801 234 5678",

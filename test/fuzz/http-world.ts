@@ -5,9 +5,9 @@ import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { answerOf } from "../harness/answer.ts";
+import { sendToApp } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
-import { addPartner, known, openTestService } from "../harness/service.ts";
+import { addPartner, knownTeacher, openTestService } from "../harness/service.ts";
 import type { Asked, Caller } from "./http-requests.ts";
 import type { Kept } from "./http-values.ts";
 
@@ -98,10 +98,10 @@ export async function openFuzzedWorld() {
     clock.add(20);
     const init = { method, headers, ...(body === null ? {} : { body: new Uint8Array(body) }) };
     // With a host, because a path that begins with two slashes would be read as one.
-    const response = await answerOf(service.app, `http://service.test${url}`, init);
+    const response = await sendToApp(service.app, `http://service.test${url}`, init);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const isPacked = response.headers.get("Content-Encoding") === "gzip" && bytes.length > 0;
     return [response, new TextDecoder().decode(isPacked ? Bun.gunzipSync(bytes) : bytes)];
   }
-  return { ...service, known, begin, ask };
+  return { ...service, known: knownTeacher, begin, ask };
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { addTried, countOf, seedOf } from "../harness/trial.ts";
+import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
 import { type Asked, request } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
@@ -16,9 +16,9 @@ const sequencesOfWorld = 400;
 const sequences = fc.array(request, { minLength: 1, maxLength: sequence, size: "max" });
 
 test("every random request gets an answer that the OpenAPI document describes, and never a 5xx", async () => {
-  const requests = countOf("TVS_REQUESTS", 600);
+  const requests = readTryCount("TVS_REQUESTS", 600);
   let tried = 0;
-  for (let seed = seedOf(); tried < requests; seed++) {
+  for (let seed = readSeed(); tried < requests; seed++) {
     const world = await openFuzzedWorld();
     const count = () => tried++;
     const whole = fc.asyncProperty(sequences, (all) => run(world, all, count));
@@ -31,7 +31,7 @@ test("every random request gets an answer that the OpenAPI document describes, a
       throw new Error(`${again}\n${String(outcome.errorInstance)}`);
     }
   }
-  addTried({ requests: tried });
+  reportTries({ requests: tried });
   expect(tried).toBeGreaterThanOrEqual(requests);
 }, 3_600_000);
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { addTried, countOf, seedOf } from "../harness/trial.ts";
+import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
 import { aPlan, inputOf } from "./parser-edits.ts";
 import { evidence, type Target } from "./parser-evidence.ts";
 import { files } from "./parser-files.ts";
 import { logs } from "./parser-logs.ts";
 
-const inputs = countOf("TVS_INPUTS", 1_500);
+const inputs = readTryCount("TVS_INPUTS", 1_500);
 const { TVS_INPUT: again } = process.env;
 /** The most by which one input may raise the peak of the process's memory. */
 const maxBytes = 512 * 1024 ** 2;
@@ -26,13 +26,13 @@ async function tryAll(name: string, target: Target): Promise<void> {
   const genuine: boolean[] = [];
   for (const input of target.corpus) genuine.push(await tryOne(target, input));
   expect(genuine).toContain(true);
-  const seed = seedOf();
+  const seed = readSeed();
   const numRuns = Math.max(1, Math.round((inputs * target.share) / 1_000));
   const one = fc.asyncProperty(
     aPlan,
     async (plan) => void (await tryOne(target, inputOf(plan, target.corpus))),
   );
-  addTried({ inputs: numRuns });
+  reportTries({ inputs: numRuns });
   const { failed, counterexample, errorInstance } = await fc.check(one, { seed, numRuns });
   if (!failed || counterexample === null) return;
   const input = inputOf(counterexample[0], target.corpus).toString("base64");

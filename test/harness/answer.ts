@@ -1,7 +1,7 @@
 import type { HttpApp } from "../../src/http/serve.ts";
 
 /** Sends a request to an app without a socket. @param from the source IP address */
-export async function answerOf(
+export async function sendToApp(
   app: HttpApp,
   path: string,
   init: RequestInit = {},

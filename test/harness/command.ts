@@ -7,8 +7,8 @@ import { Readable } from "node:stream";
 import { resetSync } from "@logtape/logtape";
 import { runCommandLine } from "../../cli/commands.ts";
 import {
+  CommandResult,
   childEnvironment,
-  Finished,
   mainUrl,
   prepareRegister,
   type RunOptions,
@@ -21,13 +21,13 @@ let last: Promise<unknown> = Promise.resolve();
 export function runTvs(
   args: readonly string[],
   options: Omit<RunOptions, "program"> = {},
-): Promise<Finished> {
+): Promise<CommandResult> {
   const next = last.then(() => runNow(args, options));
   last = next.catch(() => {});
   return next;
 }
 
-async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
+async function runNow(args: readonly string[], options: RunOptions): Promise<CommandResult> {
   const { stdin = "", env = {}, dataDir, cwd } = options;
   const given = { ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env };
   await prepareRegister(args, given, options.isBare);
@@ -46,7 +46,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
   if (args[0] === "restore") await closeDatabases();
   try {
     const code = await runCommandLine(args, mainUrl);
-    return new Finished(code, stdout(), stderr());
+    return new CommandResult(code, stdout(), stderr());
   } finally {
     process.exitCode = 0;
     if (cwd !== undefined) process.chdir(folder);
@@ -101,7 +101,7 @@ function replaceEnvironment(env: Readonly<Record<string, string>>): () => void {
   return () => set(before);
 }
 
-export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
   return requireSuccess(args, await runTvs(args, options));
 }
 

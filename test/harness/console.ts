@@ -5,7 +5,7 @@ import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { consolePortFile, readConfig } from "../../src/config.ts";
 import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
-import { answerOf } from "./answer.ts";
+import { sendToApp } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
 import { makeRegister } from "./service.ts";
@@ -78,7 +78,7 @@ export async function openTestConsole() {
     await folder.remove();
   }
 
-  const ask = (path: string, init?: RequestInit) => answerOf(app, path, init);
+  const ask = (path: string, init?: RequestInit) => sendToApp(app, path, init);
 
   return {
     ...opened,

@@ -36,7 +36,7 @@ export async function until(holds: () => boolean | Promise<boolean>, timeoutMs =
 }
 
 /** Repeats a request until the answer is as expected. @returns the answer */
-export async function untilAnswer<T>(ask: () => Promise<T>, isIt: (answer: T) => boolean): Promise<T> {
+export async function waitForAnswer<T>(ask: () => Promise<T>, isIt: (answer: T) => boolean): Promise<T> {
   let answer = await ask();
   await until(async () => {
     if (isIt(answer)) return true;

@@ -16,7 +16,7 @@ import { makeRegister } from "./service.ts";
 const config = (dataDir: string) => readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
 
 /** Answers `count` calls. The first use makes the register. */
-export async function attestSome(dataDir: string, count: number): Promise<void> {
+export async function attestCalls(dataDir: string, count: number): Promise<void> {
   const isNew = !existsSync(join(dataDir, "tvs.db"));
   if (isNew) await makeRegister(dataDir);
   const { operator, service, close } = await openService(config(dataDir));

@@ -1,7 +1,7 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { isEarlier } from "../../src/domain/evidence/log.ts";
+import { isEarlierNote } from "../../src/domain/evidence/log.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
-import { callWrites } from "../../src/store/calls.ts";
+import { callWriter } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
@@ -39,7 +39,7 @@ export async function attest(
   driver: Driver,
   attestations: readonly Attestation[],
   changes: Partial<AnsweredCall> = {},
-  writes = callWrites,
+  writes = callWriter,
 ): Promise<WindowsUsed | null> {
   const revision = await createSettingsStore(driver).revision();
   const store = createAttestationStore(driver, createCommits(driver), writes);
@@ -52,7 +52,7 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
     note,
     read: () => pinned.note,
     async write(later: string) {
-      if (pinned.note !== null && isEarlier(later, pinned.note)) return false;
+      if (pinned.note !== null && isEarlierNote(later, pinned.note)) return false;
       pinned.note = later;
       return true;
     },

@@ -33,7 +33,7 @@ function pngOf(...chunks: readonly Uint8Array[]): Buffer {
 const packed = (bytes: number, fill = 0) =>
   chunk("IDAT", deflateSync(Buffer.alloc(bytes, fill), { level: 9 }));
 
-export function png(width = 3, height = 3): Buffer {
+export function makePng(width = 3, height = 3): Buffer {
   return pngOf(header({ width, height }), packed(height * (1 + width * 4)));
 }
 
@@ -41,10 +41,10 @@ export function png(width = 3, height = 3): Buffer {
 export function damagedPngs(): Readonly<Record<string, Buffer>> {
   const nine = header({ width: 3, height: 3 });
   const whole = 3 * (1 + 3 * 4);
-  const wrongSum = png();
+  const wrongSum = makePng();
   wrongSum.writeUInt8(wrongSum.readUInt8(20) ^ 1, 20);
   return {
-    "it ends early": png().subarray(0, 40),
+    "it ends early": makePng().subarray(0, 40),
     "a check sum is wrong": wrongSum,
     "it has two headers": pngOf(
       header({ width: 1, height: 1 }),
@@ -64,7 +64,7 @@ export function damagedPngs(): Readonly<Record<string, Buffer>> {
     ),
     "its palette is missing": pngOf(header({ width: 3, height: 3, color: 3 }), packed(12)),
     "a chunk is critical and unknown": pngOf(nine, chunk("ABCD", Buffer.alloc(0)), packed(whole)),
-    "it goes on behind its end": Buffer.concat([png(), Buffer.from("<script>")]),
+    "it goes on behind its end": Buffer.concat([makePng(), Buffer.from("<script>")]),
   };
 }
 
@@ -72,7 +72,7 @@ export function damagedPngs(): Readonly<Record<string, Buffer>> {
 export function wholePngs(): Readonly<Record<string, Buffer>> {
   const size = { width: 3, height: 3 };
   return {
-    "in colour": png(),
+    "in colour": makePng(),
     "of a bit each pixel": pngOf(header({ ...size, depth: 1, color: 0 }), packed(6)),
     "with a palette": pngOf(
       header({ ...size, depth: 2, color: 3 }),

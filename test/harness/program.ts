@@ -35,7 +35,7 @@ export function childEnvironment(env: Environment): Record<string, string> {
 }
 
 /** The result of a command. It is a class because `toEqual` would compare the method of an object. */
-export class Finished {
+export class CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -84,7 +84,7 @@ const maxCommands = 4;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-export async function runTvs(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+export async function runTvs(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
   if (running >= maxCommands) await new Promise<void>((resolve) => waiting.push(resolve));
   else running++;
   try {
@@ -97,7 +97,7 @@ export async function runTvs(args: readonly string[], options: RunOptions = {}):
   }
 }
 
-async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
+async function runNow(args: readonly string[], options: RunOptions): Promise<CommandResult> {
   const given = {
     ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
     ...options.env,
@@ -117,7 +117,7 @@ type ProcessOptions = {
 export async function runToEnd(
   words: readonly string[],
   { env, cwd, stdin }: ProcessOptions,
-): Promise<Finished> {
+): Promise<CommandResult> {
   const child = Bun.spawn([...words], {
     stdin: stdin === undefined ? "ignore" : new Blob([stdin as string]),
     stdout: "pipe",
@@ -130,15 +130,15 @@ export async function runToEnd(
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  return new Finished(code, stdout, stderr);
+  return new CommandResult(code, stdout, stderr);
 }
 
-export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
   return requireSuccess(args, await runTvs(args, options));
 }
 
 /** Requires that a command succeeded. @throws Error with its stderr if not */
-export function requireSuccess(args: readonly string[], finished: Finished): Finished {
+export function requireSuccess(args: readonly string[], finished: CommandResult): CommandResult {
   if (finished.code !== 0)
     throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
   return finished;
@@ -237,7 +237,7 @@ function collect(stream: ReadableStream<Uint8Array>) {
 }
 
 /** Waits for the next clock minute if fewer than `seconds` of this one are left, because each has its own quota. */
-export async function roomInMinute(seconds = 10): Promise<void> {
+export async function waitForFreshMinute(seconds = 10): Promise<void> {
   const leftMs = 60_000 - (Date.now() % 60_000);
   if (leftMs < seconds * 1_000) await sleep(leftMs + 50);
 }

@@ -1,12 +1,12 @@
 import { expect } from "bun:test";
-import type { Finished } from "./program.ts";
+import type { CommandResult } from "./program.ts";
 
 /**
  * Expects a refused command: the exit code, an empty stdout, and one line with the reason on stderr.
  * @param words parts of that line
  */
 export async function expectRefusal(
-  run: Finished | Promise<Pick<Finished, "code" | "stdout" | "stderr">>,
+  run: CommandResult | Promise<Pick<CommandResult, "code" | "stdout" | "stderr">>,
   code: number,
   ...words: (string | RegExp)[]
 ): Promise<void> {

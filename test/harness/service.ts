@@ -10,7 +10,7 @@ import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
 import type { AppOptions } from "../../src/service.ts";
-import { answerOf } from "./answer.ts";
+import { sendToApp } from "./answer.ts";
 import { makeFolder, withTempDir } from "./folder.ts";
 import { aPartner, aTeacherWrite } from "./samples.ts";
 
@@ -100,8 +100,8 @@ export async function withTestContext<T>(
 }
 
 /** The teachers in the register of the test service. */
-export const known = { regNo: "LA/2019/PRI/04417", tId: 204417, nin: "12345678901" };
-export const legacy = { regNo: "KN/2001/SEC/00007", tId: 7 };
+export const knownTeacher = { regNo: "LA/2019/PRI/04417", tId: 204417, nin: "12345678901" };
+export const legacyTeacher = { regNo: "KN/2001/SEC/00007", tId: 7 };
 
 /** A purpose that the partner `full` lacks. */
 export const refusedPurpose: Purpose = "EMPLOYER_BACKGROUND_CHECK";
@@ -144,12 +144,16 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
   });
   const { operator, service } = opened;
   await operator.stores.teachers.apply([
-    aTeacherWrite(known.regNo, {
-      tId: known.tId,
-      ninIndex: operator.blindIndex.nin(known.nin),
+    aTeacherWrite(knownTeacher.regNo, {
+      tId: knownTeacher.tId,
+      ninIndex: operator.blindIndex.nin(knownTeacher.nin),
       ninVerified: true,
     }),
-    aTeacherWrite(legacy.regNo, { tId: legacy.tId, source: "legacy", licenseExpiryDate: "2020-12-31" }),
+    aTeacherWrite(legacyTeacher.regNo, {
+      tId: legacyTeacher.tId,
+      source: "legacy",
+      licenseExpiryDate: "2020-12-31",
+    }),
   ]);
   const keys = new Map<string, string>();
   for (const [name, changes] of Object.entries(partners)) {
@@ -171,7 +175,7 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
     const body =
       init.body === undefined || typeof init.body === "string" ? init.body : JSON.stringify(init.body);
     const method = init.method ?? (body === undefined ? "GET" : "POST");
-    return answerOf(app, path, { method, headers, ...(body === undefined ? {} : { body }) }, init.from);
+    return sendToApp(app, path, { method, headers, ...(body === undefined ? {} : { body }) }, init.from);
   }
 
   async function close() {

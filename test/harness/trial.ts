@@ -2,17 +2,17 @@
 import { appendFileSync } from "node:fs";
 
 /** Reads the number of tries from an environment variable (`TVS_KILLS=100`). @throws Error unless it is a number */
-export function countOf(variable: `TVS_${string}`, usual: number): number {
+export function readTryCount(variable: `TVS_${string}`, usual: number): number {
   return numberIn(variable, 1) ?? usual;
 }
 
 /** Reads the seed of all random choices from `TVS_SEED`. @throws Error unless it is a number */
-export function seedOf(usual = 1): number {
+export function readSeed(usual = 1): number {
   return numberIn("TVS_SEED", 0) ?? usual;
 }
 
 /** Adds numbers such as `{ kills: 12 }` to the report of `npm run prove`. In a suite it does nothing. */
-export function addTried(tried: Readonly<Record<string, number>>): void {
+export function reportTries(tried: Readonly<Record<string, number>>): void {
   const { TVS_TRIED: file } = process.env;
   if (file !== undefined) appendFileSync(file, `${JSON.stringify(tried)}\n`);
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { eventually } from "../harness/eventually.ts";
 import { noServer } from "../harness/sqld.ts";
-import { countOf } from "../harness/trial.ts";
+import { readTryCount } from "../harness/trial.ts";
 import { playServing, type Serving } from "./services.ts";
 
 test.skipIf(noServer !== undefined)(
@@ -53,7 +53,10 @@ test.skipIf(noServer !== undefined)(
     };
     try {
       // A tenth of the calls, because each takes several times as long as with a database file.
-      const asked = { operations: countOf("TVS_OPERATIONS", 10_000) / 10, faults: countOf("TVS_KILLS", 3) };
+      const asked = {
+        operations: readTryCount("TVS_OPERATIONS", 10_000) / 10,
+        faults: readTryCount("TVS_KILLS", 3),
+      };
       expect(await playServing(serving, asked)).toEqual([]);
     } finally {
       await cluster.close();

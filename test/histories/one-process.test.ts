@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
-import { countOf } from "../harness/trial.ts";
+import { readTryCount } from "../harness/trial.ts";
 import { playServing } from "./services.ts";
 
 test(
@@ -24,7 +24,10 @@ test(
             await service;
           },
         };
-        const asked = { operations: countOf("TVS_OPERATIONS", 1_200) * 0.9, faults: countOf("TVS_KILLS", 2) };
+        const asked = {
+          operations: readTryCount("TVS_OPERATIONS", 1_200) * 0.9,
+          faults: readTryCount("TVS_KILLS", 2),
+        };
         expect(await playServing(serving, asked)).toEqual([]);
       } finally {
         await (await service).stop();

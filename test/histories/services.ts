@@ -4,7 +4,7 @@ import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { openDatabase, type Register } from "../faults/register.ts";
 import { sleep } from "../harness/eventually.ts";
 import { seededNumbers } from "../harness/random.ts";
-import { addTried, seedOf } from "../harness/trial.ts";
+import { readSeed, reportTries } from "../harness/trial.ts";
 import { eventLog } from "./event-log.ts";
 import { unexplained } from "./linearizability.ts";
 import { type CommandContext, changeKinds, createContext } from "./operator.ts";
@@ -47,11 +47,11 @@ export async function playServing(
 ): Promise<string[]> {
   const round = partners * callersEach * (operations > 10_000 ? manyCallsEach : callsEach);
   const rounds = Math.max(1, Math.round(operations / round), Math.ceil(faults / 2));
-  addTried({ calls: rounds * round, faults });
+  reportTries({ calls: rounds * round, faults });
   const found: string[] = [];
   for (let n = 0; n < rounds; n++) {
     const due = Math.ceil((faults * (n + 1)) / rounds) - Math.ceil((faults * n) / rounds);
-    const seed = seedOf() + n;
+    const seed = readSeed() + n;
     const doubts = await playRound(serving, { seed, calls: round, faults: due, first: n * partners });
     found.push(...doubts.map((words) => `TVS_SEED=${seed} npm test -- test/histories: ${words}`));
   }

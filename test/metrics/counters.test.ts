@@ -10,7 +10,7 @@ import {
   countSignatures,
   createCounters,
 } from "../../src/metrics/counters.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 const table = [
   { path: "/", traffic: "other" },
@@ -91,7 +91,7 @@ test("a signature counts as queued until it is made, and then as made", async ()
 test("a signature that fails is reported to its caller, and counted as failed", async () => {
   const counters = createCounters([]);
   const signer = countSignatures({ sign: () => Promise.reject(new Error("no key")) }, counters);
-  expect(await rejection(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
+  expect(await catchError(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
   expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 1, underWay: 0 });
 });
 

@@ -4,7 +4,7 @@ import type { Identifier } from "../../src/partner/api-types.ts";
 import { findStatementMismatch } from "../../src/partner/client-answers.ts";
 import type { ReceivedAnswer } from "../../src/partner/client-calls.ts";
 import type { SignedStatement, StatementRow } from "../../src/partner/contract.ts";
-import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
+import { knownTeacher, legacyTeacher, openTestService, type TestService } from "../harness/service.ts";
 
 const issuer = "https://teachers.example";
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
@@ -62,29 +62,29 @@ const asIs = () => null;
 const about = (tId: number) => ({ identifier: { tId }, purpose }) as const;
 
 test("the client refuses a genuine answer about another teacher", async () => {
-  const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacy.tId}`));
+  const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacyTeacher.tId}`));
   const calls = [
-    client().lookUpByTId(known.tId),
-    client().lookUpByRegNo(known.regNo),
-    client().checkEligibility(about(known.tId)),
-    client().checkEligibility({ identifier: { regNo: known.regNo }, purpose }),
+    client().lookUpByTId(knownTeacher.tId),
+    client().lookUpByRegNo(knownTeacher.regNo),
+    client().checkEligibility(about(knownTeacher.tId)),
+    client().checkEligibility({ identifier: { regNo: knownTeacher.regNo }, purpose }),
   ];
   for (const code of await Promise.all(calls.map(codeOf)))
     expect(code).toMatch(/^ANSWER_MISMATCH: .*another teacher$/);
-  expect(await codeOf(client().lookUpByTId(legacy.tId))).toBe("answered");
-  expect(await codeOf(client().lookUpByNin(known.nin))).toBe("answered");
+  expect(await codeOf(client().lookUpByTId(legacyTeacher.tId))).toBe("answered");
+  expect(await codeOf(client().lookUpByNin(knownTeacher.nin))).toBe("answered");
 });
 
 test("the client accepts a registration number in any spelling", async () => {
   const client = aClient(asIs);
-  const identifier = { regNo: ` ${known.regNo.toLowerCase()} ` };
+  const identifier = { regNo: ` ${knownTeacher.regNo.toLowerCase()} ` };
   expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
   expect(await codeOf(client.lookUpByRegNo(identifier.regNo))).toBe("answered");
   expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
 });
 
 test("the client refuses a batch whose envelopes are in another order, or are not all different", async () => {
-  const items = [about(known.tId), about(legacy.tId)];
+  const items = [about(knownTeacher.tId), about(legacyTeacher.tId)];
   const changed = (change: (results: unknown[]) => unknown[]) =>
     aClient(async (_, ask) => {
       const { results } = (await (await ask("/batch", { items })).json()) as { results: unknown[] };
@@ -93,29 +93,34 @@ test("the client refuses a batch whose envelopes are in another order, or are no
   expect(await codeOf(changed((results) => results).checkBatch(items))).toBe("answered");
   const turned = codeOf(changed((results) => results.toReversed()).checkBatch(items));
   expect(await turned).toMatch(/^ANSWER_MISMATCH: .*another teacher \(item 0\)$/);
-  const twice = changed(([first]) => [first, first]).checkBatch([about(known.tId), about(known.tId)]);
+  const twice = changed(([first]) => [first, first]).checkBatch([
+    about(knownTeacher.tId),
+    about(knownTeacher.tId),
+  ]);
   expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
 });
 
 test("the client refuses an answer whose header names another verification id, or none", async () => {
   for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
     const client = aClient(async (_, ask) => {
-      const answer = await ask(`/lookup/by-tid/${known.tId}`);
+      const answer = await ask(`/lookup/by-tid/${knownTeacher.tId}`);
       const headers = new Headers(answer.headers);
       headers.delete("X-Verification-Id");
       if (name !== null) headers.set("X-Verification-Id", name);
       return new Response(await answer.text(), { headers });
     });
-    expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH: .*X-Verification-Id/);
+    expect(await codeOf(client.lookUpByTId(knownTeacher.tId))).toMatch(
+      /^ANSWER_MISMATCH: .*X-Verification-Id/,
+    );
   }
 });
 
 test("the client refuses an answer that was signed before the call", async () => {
   const client = aClient(asIs, 1);
   const calls = [
-    client.lookUpByTId(known.tId),
-    client.checkBatch([about(known.tId)]),
-    client.checkEligibility(about(known.tId), { idempotencyKey: "own" }),
+    client.lookUpByTId(knownTeacher.tId),
+    client.checkBatch([about(knownTeacher.tId)]),
+    client.checkEligibility(about(knownTeacher.tId), { idempotencyKey: "own" }),
   ];
   for (const code of await Promise.all(calls.map(codeOf)))
     expect(code).toMatch(/^ANSWER_MISMATCH: .*another time/);
@@ -139,7 +144,7 @@ const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
 };
 
 test("the client accepts a statement row without a number only about nobody", async () => {
-  for (const asked of [{ tId: known.tId }, { regNo: known.regNo }, { nin: known.nin }]) {
+  for (const asked of [{ tId: knownTeacher.tId }, { regNo: knownTeacher.regNo }, { nin: knownTeacher.nin }]) {
     expect(await mismatch({}, asked)).toBeNull();
     for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])
       expect(await mismatch(change as Partial<StatementRow>, asked)).toBe(
@@ -154,7 +159,7 @@ test("the client accepts a replayed answer as old as the service keeps answers",
     [73, /^ANSWER_MISMATCH: .*another time/],
   ] as const) {
     const client = aClient(asIs, age);
-    const ask = () => codeOf(client.checkEligibility(about(known.tId), { idempotencyKey: "kept" }));
+    const ask = () => codeOf(client.checkEligibility(about(knownTeacher.tId), { idempotencyKey: "kept" }));
     expect(await ask()).toMatch(/^ANSWER_MISMATCH/);
     expect(await ask()).toMatch(expected);
   }
@@ -162,13 +167,13 @@ test("the client accepts a replayed answer as old as the service keeps answers",
 
 test("the client accepts no old answer under a new idempotency key, whatever its header says", async () => {
   const client = aClient(async (_, ask) => {
-    const answer = await ask("/eligibility-check", about(known.tId));
+    const answer = await ask("/eligibility-check", about(knownTeacher.tId));
     const headers = new Headers(answer.headers);
     headers.set("Idempotent-Replayed", "true");
     return new Response(await answer.text(), { headers });
   }, 1);
-  expect(await codeOf(client.checkEligibility(about(known.tId)))).toMatch(/^ANSWER_MISMATCH/);
-  expect(await codeOf(client.lookUpByTId(known.tId))).toMatch(/^ANSWER_MISMATCH/);
+  expect(await codeOf(client.checkEligibility(about(knownTeacher.tId)))).toMatch(/^ANSWER_MISMATCH/);
+  expect(await codeOf(client.lookUpByTId(knownTeacher.tId))).toMatch(/^ANSWER_MISMATCH/);
   const idempotencyKey = "own";
-  expect(await codeOf(client.checkEligibility(about(known.tId), { idempotencyKey }))).toBe("answered");
+  expect(await codeOf(client.checkEligibility(about(knownTeacher.tId), { idempotencyKey }))).toBe("answered");
 });

@@ -9,7 +9,7 @@ import {
 } from "tvs/partner";
 import { aTeacherWrite } from "../harness/samples.ts";
 import {
-  known,
+  knownTeacher,
   openTestService,
   type PartnerName,
   refusedPurpose,
@@ -17,7 +17,10 @@ import {
 } from "../harness/service.ts";
 
 const issuer = "https://teachers.example";
-const check = { identifier: { regNo: known.regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" } as const;
+const check = {
+  identifier: { regNo: knownTeacher.regNo },
+  purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+} as const;
 
 let world: TestService;
 beforeAll(async () => {
@@ -85,7 +88,7 @@ function problem(status: number, headers: Record<string, string> = {}): Response
 test("the client returns the signed result and the envelope's text, which verifies without the client", async () => {
   const { client } = aClient();
   const { result, verification, text, call } = await client.checkEligibility(check);
-  expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: known.regNo } });
+  expect(result).toMatchObject({ found: true, status: "VALID", certificate: { regNo: knownTeacher.regNo } });
   expect(verification).toMatchObject({ valid: true, audience: "full" });
   expect(call).toMatchObject({ attempts: 1, isReplay: false, quota: { limit: 5_000 } });
   const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
@@ -98,7 +101,7 @@ test("the client returns a statement over a list, and refuses a statement over a
   const asked = {
     purpose: check.purpose,
     list: { name: "A school" },
-    teachers: [{ regNo: known.regNo, name: "x" }, { tId: 999_999 }, { nin: known.nin }],
+    teachers: [{ regNo: knownTeacher.regNo, name: "x" }, { tId: 999_999 }, { nin: knownTeacher.nin }],
   };
   const { statement, verification, text } = await client.stateRoster(asked);
   expect(statement.summary).toMatchObject({ listed: 3, distinct: 2, found: 1 });
@@ -151,27 +154,30 @@ test("the client fetches each event once, and reads and changes a watch list", a
 test("the client makes every call of the contract", async () => {
   const { client, of } = aClient();
   for (const call of [
-    client.lookUpByRegNo(known.regNo),
-    client.lookUpByTId(known.tId),
-    client.lookUpByNin(known.nin),
+    client.lookUpByRegNo(knownTeacher.regNo),
+    client.lookUpByTId(knownTeacher.tId),
+    client.lookUpByNin(knownTeacher.nin),
   ])
-    expect((await call).result.teacher?.tId).toBe(known.tId);
+    expect((await call).result.teacher?.tId).toBe(knownTeacher.tId);
   expect(of("by-reg-no")[0]?.path).toEndWith("/LA%2F2019%2FPRI%2F04417");
   expect(of("by-nin")[0]).toMatchObject({ path: "/v1/inter-agency/lookup/by-nin" });
   const { answers } = await client.checkBatch([check, { ...check, identifier: { tId: 1 } }]);
   expect(answers.map(({ result }) => result.found)).toEqual([true, false]);
-  expect(await client.verifyLicense(known.regNo)).toMatchObject({ found: true, tId: String(known.tId) });
+  expect(await client.verifyLicense(knownTeacher.regNo)).toMatchObject({
+    found: true,
+    tId: String(knownTeacher.tId),
+  });
   expect(await client.getHealth()).toMatchObject({ status: "ok", issuer });
   expect(of("verify-license")[0]?.headers.has("authorization")).toBe(false);
 });
 
 test("the client fetches the keys once for many answers, and never if it was given keys", async () => {
   const { client, of } = aClient();
-  for (let call = 0; call < 3; call++) await client.lookUpByTId(known.tId);
+  for (let call = 0; call < 3; call++) await client.lookUpByTId(knownTeacher.tId);
   expect(of("jwks.json")).toHaveLength(1);
   const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
   const given = aClient({ verify: { issuer, audience: "full", keys: await createKeySet({ jwks }) } });
-  await given.client.lookUpByTId(known.tId);
+  await given.client.lookUpByTId(knownTeacher.tId);
   expect(given.of(".well-known")).toHaveLength(0);
 });
 
@@ -180,10 +186,10 @@ test("the client fetches the keys again some seconds after it got unusable keys"
     answer: ({ path }, attempt) =>
       path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
   });
-  expect(await failure(client.lookUpByTId(known.tId))).toMatchObject({ code: "ENVELOPE_REFUSED" });
+  expect(await failure(client.lookUpByTId(knownTeacher.tId))).toMatchObject({ code: "ENVELOPE_REFUSED" });
   setSystemTime(Date.now() + 6_000);
   try {
-    expect((await client.lookUpByTId(known.tId)).result.found).toBe(true);
+    expect((await client.lookUpByTId(knownTeacher.tId)).result.found).toBe(true);
   } finally {
     setSystemTime();
   }
@@ -201,7 +207,10 @@ test("the client returns no answer that does not verify", async () => {
 
 test("the client returns an answer with the verification null if it has no options to verify with", async () => {
   const { client } = aClient({ verify: null });
-  expect(await client.lookUpByTId(known.tId)).toMatchObject({ verification: null, result: { found: true } });
+  expect(await client.lookUpByTId(knownTeacher.tId)).toMatchObject({
+    verification: null,
+    result: { found: true },
+  });
 });
 
 test("the client retries after 1, 2 and 4 seconds with the same idempotency key, and then gives up", async () => {
@@ -237,7 +246,7 @@ test("the client waits for the next minute's quota, but not for the next day's",
     answer: ({ path }, attempt) =>
       path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
   });
-  await short.client.lookUpByTId(known.tId);
+  await short.client.lookUpByTId(knownTeacher.tId);
   expect(short.waits).toEqual([17_000]);
   const long = aClient({
     answer: () => problem(429, { "Retry-After": "40000", "X-Error-Code": "DAY_QUOTA" }),

@@ -4,7 +4,7 @@ import { type KeyRing, keyRingOf } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { aRing, fixtureKey, isSignedBy, signOne } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
 import { cryptoMbFile, signerThreads, startThreads } from "./machine.ts";
 
@@ -95,7 +95,7 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
         const waiting = asked.map((input) => signOne(signer, before.active.kid, input, { bulk: true }));
         const batch = signer.sign(before.active.kid, asked, { bulk: true });
         await signer.load(after);
-        expect(await rejection(signer.sign(before.active.kid, ["late"]))).toMatchObject(noKey);
+        expect(await catchError(signer.sign(before.active.kid, ["late"]))).toMatchObject(noKey);
         const signatures = [...(await Promise.all(waiting)), ...(await batch)];
         const wrong = [...asked, ...asked].filter((input, i) => {
           return !isSignedBy(before, before.active.kid, { input, signature: signatures[i] ?? "" });
@@ -112,9 +112,9 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
     test("the signer refuses a key that is not loaded", async () => {
       const ring = await aRing("active", "pending");
       await withSigner(options, null, async (signer) => {
-        expect(await rejection(signOne(signer, ring.active.kid, "x"))).toMatchObject(noKey);
+        expect(await catchError(signOne(signer, ring.active.kid, "x"))).toMatchObject(noKey);
         await signer.load(ring);
-        expect(await rejection(signOne(signer, "another", "x"))).toMatchObject(noKey);
+        expect(await catchError(signOne(signer, "another", "x"))).toMatchObject(noKey);
       });
     });
 
@@ -123,10 +123,10 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
       await withSigner(options, before, async (signer) => {
         const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
         const destroyed = keyRingOf([{ ...before.pending, state: "active" }, broken]);
-        expect(await rejection(signer.load(destroyed))).toMatchObject({ code: "INTERNAL" });
+        expect(await catchError(signer.load(destroyed))).toMatchObject({ code: "INTERNAL" });
         const sealed = secrets.seal(new Uint8Array(Buffer.from("no key at all")), broken.kid);
         const unreadable = keyRingOf([before.active, { ...broken, sealed }]);
-        expect(await rejection(signer.load(unreadable))).toMatchObject(unreadableKey);
+        expect(await catchError(signer.load(unreadable))).toMatchObject(unreadableKey);
         expect(await signOne(signer, before.active.kid, "x")).toHaveLength(342);
       });
     });

@@ -7,7 +7,7 @@ import {
   type QueueOptions,
   type SignedGroup,
 } from "../../src/signing/queue.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 const overloaded = { code: "OVERLOADED" };
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -112,7 +112,7 @@ test("a refused call adds nothing to the waiting time of later calls", async () 
   const helper = aHelper(1, 3000);
   const { queue } = openQueue({ inPlace: null, helpers: [helper.helper] });
   const first = queue.sign("k", new Array(2001).fill("x"), false);
-  expect(await rejection(queue.sign("k", new Array(20).fill("x"), false))).toMatchObject(overloaded);
+  expect(await catchError(queue.sign("k", new Array(20).fill("x"), false))).toMatchObject(overloaded);
   await turnOfLoop();
   helper.sign();
   expect(await first).toHaveLength(2001);
@@ -126,13 +126,13 @@ test("a single check is queued behind single checks only, a batch behind all cal
   const { queue } = openQueue(busy);
   const ask = (size: number, bulk: boolean) => queue.sign("k", new Array(size).fill("x"), bulk);
   const admittedCalls = [ask(5000, true), ask(1, false)];
-  expect(await rejection(ask(1, true))).toMatchObject(overloaded);
+  expect(await catchError(ask(1, true))).toMatchObject(overloaded);
   admittedCalls.push(ask(3000, false));
-  expect(await rejection(ask(1, true))).toMatchObject(overloaded);
-  expect(await rejection(ask(1, false))).toMatchObject(overloaded);
+  expect(await catchError(ask(1, true))).toMatchObject(overloaded);
+  expect(await catchError(ask(1, false))).toMatchObject(overloaded);
   queue.close();
   for (const call of admittedCalls)
-    expect(await rejection(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
+    expect(await catchError(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
 });
 
 test("the signing queue learns how long a signature takes, and one pause does not mislead it", async () => {
@@ -246,7 +246,7 @@ test("a call fails as a whole if nobody can sign it, and other calls are signed"
   });
   const broken = queue.sign("k", ["one", "two", "three"], true);
   const whole = queue.sign("k", ["four"], true);
-  expect(await rejection(broken)).toMatchObject({ message: "broken" });
+  expect(await catchError(broken)).toMatchObject({ message: "broken" });
   isBroken = false;
   expect(await whole).toEqual(signed("k", "four"));
 });

@@ -8,7 +8,7 @@ import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { aRing, isSignedBy, signOne } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
@@ -60,7 +60,7 @@ test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unl
         expect(signer.engine.name).not.toBe("crypto_mb");
         expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
       });
-      const error = await rejection(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
+      const error = await catchError(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
       expect(error).toMatchObject({ code: "CONFIG_INVALID" });
       expect((error as Error).message).toContain("libcrypto-mb11");
     }
@@ -88,7 +88,7 @@ test("a service uses WebCrypto if OpenSSL is missing or is another library, and 
         expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
       });
       const forced = openSigner({ secrets, engine: "openssl", library });
-      const error = await rejection(forced);
+      const error = await catchError(forced);
       expect(error).toMatchObject({ code: "CONFIG_INVALID" });
       expect((error as Error).message).toContain("TVS_SIGNING_ENGINE");
     }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { englishTexts } from "../../src/site/language.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
-import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
+import { knownTeacher, legacyTeacher, openTestService, type TestService } from "../harness/service.ts";
 
 const { lookup } = englishTexts;
 const revokedNo = "LA/2019/PRI/00666";
@@ -83,17 +83,17 @@ test("the public page allows only its own style, by the style's hash", async () 
 });
 
 test("a link with a search term shows the empty form only", async () => {
-  const html = await (await world.call(`/?searchTerm=${known.nin}`)).text();
+  const html = await (await world.call(`/?searchTerm=${knownTeacher.nin}`)).text();
   expect(verdictIn(html)).toBe(lookup.title);
-  expect(html).not.toContain(known.nin);
+  expect(html).not.toContain(knownTeacher.nin);
 });
 
 test.each([
-  ["a registration number", known.regNo, lookup.licensed],
-  ["a teacher id", String(known.tId), lookup.licensed],
-  ["a NIN", known.nin, lookup.licensed],
-  ["a NIN in groups", known.nin.replace(/(\d{3})(\d{4})/, "$1 $2 "), lookup.licensed],
-  ["an expired licence", legacy.regNo, lookup.expired],
+  ["a registration number", knownTeacher.regNo, lookup.licensed],
+  ["a teacher id", String(knownTeacher.tId), lookup.licensed],
+  ["a NIN", knownTeacher.nin, lookup.licensed],
+  ["a NIN in groups", knownTeacher.nin.replace(/(\d{3})(\d{4})/, "$1 $2 "), lookup.licensed],
+  ["an expired licence", legacyTeacher.regNo, lookup.expired],
   ["a revoked licence", revokedNo, lookup.notLicensed],
   ["a licence that begins later", laterNo, lookup.notLicensed],
   ["nobody", "XX/2019/PRI/00000", lookup.nobody],
@@ -110,7 +110,7 @@ test.each([
 });
 
 test("the public page and the API give the same answer", async () => {
-  for (const term of [known.regNo, legacy.regNo, revokedNo, laterNo]) {
+  for (const term of [knownTeacher.regNo, legacyTeacher.regNo, revokedNo, laterNo]) {
     const answer = (await (
       await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`)
     ).json()) as { status: string; name: string };
@@ -134,9 +134,9 @@ test("the public page links to a photo without loading it, and escapes the regis
 });
 
 test("the public page never repeats a personal number, and has no link with one", async () => {
-  const html = await (await ask(known.nin)).text();
-  expect(html).not.toContain(known.nin);
-  expect(html).toContain(`href="./?tId=${known.tId}"`);
+  const html = await (await ask(knownTeacher.nin)).text();
+  expect(html).not.toContain(knownTeacher.nin);
+  expect(html).toContain(`href="./?tId=${knownTeacher.tId}"`);
   const nobody = await (await ask("99999999999")).text();
   expect(nobody).not.toContain("99999999999");
   expect(nobody).not.toMatch(/href="[^"]*\?(?:tId|regNo)=/);
@@ -150,14 +150,14 @@ test("the public page never repeats a personal number, and has no link with one"
 });
 
 test("a lookup link shows the same page as the form, and is refused with a personal number", async () => {
-  const html = await (await ask(known.regNo)).text();
+  const html = await (await ask(knownTeacher.regNo)).text();
   const link = /href="\.(\/\?regNo=[^"]+)"/.exec(html)?.[1] ?? "";
   const again = await world.call(link);
   expect([again.status, verdictIn(await again.text())]).toEqual([200, lookup.licensed]);
   expect(again.headers.get("Cache-Control")).toBe("no-store");
   for (const bad of [
-    `?tId=${known.nin}`,
-    `?regNo=${known.nin}`,
+    `?tId=${knownTeacher.nin}`,
+    `?regNo=${knownTeacher.nin}`,
     "?tId=x",
     "?regNo=",
     "?tId=a%40example.org",
@@ -166,17 +166,17 @@ test("a lookup link shows the same page as the form, and is refused with a perso
     const page = await response.text();
     expect([bad, response.status]).toEqual([bad, 400]);
     expect(page).toContain(lookup.linkWrong);
-    expect(page).not.toContain(known.nin);
+    expect(page).not.toContain(knownTeacher.nin);
   }
 });
 
-const [, year = ""] = known.regNo.split("/");
+const [, year = ""] = knownTeacher.regNo.split("/");
 
 test("the public page links to the number that was probably meant by a mistyped one, and the API does not", async () => {
-  const typed = known.regNo.replace(year, year.replace("0", "O"));
+  const typed = knownTeacher.regNo.replace(year, year.replace("0", "O"));
   const html = await (await ask(typed)).text();
   expect(verdictIn(html)).toBe(lookup.nobody);
-  const link = `<a href="./?regNo=${encodeURIComponent(known.regNo)}">${known.regNo}</a>?`;
+  const link = `<a href="./?regNo=${encodeURIComponent(knownTeacher.regNo)}">${knownTeacher.regNo}</a>?`;
   expect(html).toContain(`${lookup.didYouMean} ${link}`);
   const answer = await world.call(`/teacher/verify-license?searchTerm=${encodeURIComponent(typed)}`);
   expect(Object.keys((await answer.json()) as object)).toEqual(["found", "verifiedAt"]);
@@ -199,7 +199,10 @@ const spoken = [lookup.licensed, lookup.expired, lookup.notLicensed, lookup.nobo
 test("the public page answers 503 if the database does not answer, and says nothing about the teacher", async () => {
   const broken = await openTestService();
   await broken.operator.driver.close();
-  for (const response of [await ask(known.regNo, broken), await broken.call(`/?tId=${known.tId}`)]) {
+  for (const response of [
+    await ask(knownTeacher.regNo, broken),
+    await broken.call(`/?tId=${knownTeacher.tId}`),
+  ]) {
     const html = await response.text();
     expect([response.status, verdictIn(html)]).toEqual([503, lookup.failed]);
     expect(response.headers.get("Retry-After")).toBe("1");
@@ -245,7 +248,7 @@ test("every public page loads less than 30 kB in total, uncompressed", async () 
   const pages = [
     await world.call("/"),
     await ask(photoNo),
-    await ask(legacy.regNo),
+    await ask(legacyTeacher.regNo),
     await ask("XX/2019/PRI/00000"),
     await ask("Adaeze Okafor"),
   ];

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
 import { defaultSite } from "../../src/domain/site.ts";
 import { errorCodes } from "../../src/partner/error-codes.ts";
-import { answerOf } from "../harness/answer.ts";
+import { sendToApp } from "../harness/answer.ts";
 import { sharedTestService } from "../harness/service.ts";
 
 const docs = "/v1/inter-agency/docs";
@@ -80,7 +80,7 @@ const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };
 const ask = async (remoteAddress: string) => {
   const service = { ...world.service, keyKind: "test" as const };
   const app = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
-  return (await answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress)).text();
+  return (await sendToApp(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress)).text();
 };
 
 test("the API reference of a sandbox has the demo key for a reader on this machine only", async () => {

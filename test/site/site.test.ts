@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { gunzipSync } from "node:zlib";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
 import { englishTexts } from "../../src/site/language.ts";
-import { known, sharedTestService } from "../harness/service.ts";
+import { knownTeacher, sharedTestService } from "../harness/service.ts";
 
 const picture = "the bytes of a PNG";
 const council: Site = {
@@ -77,7 +77,7 @@ test("the logo is served with a content security policy that forbids everything"
 });
 
 test("the public page says where to report a wrong record", async () => {
-  const answer = `/?regNo=${encodeURIComponent(known.regNo)}`;
+  const answer = `/?regNo=${encodeURIComponent(knownTeacher.regNo)}`;
   await remember(council);
   expect(await pageOf(answer)).toContain(
     `<a href="${council.reportUrl}">${englishTexts.lookup.wrongReport}</a>`,
@@ -120,7 +120,7 @@ test.each([
 });
 
 test("search engines may not index an answer about a person or an error page, and both are sent compressed", async () => {
-  for (const path of [`/?regNo=${encodeURIComponent(known.regNo)}`, "/nowhere"]) {
+  for (const path of [`/?regNo=${encodeURIComponent(knownTeacher.regNo)}`, "/nowhere"]) {
     const headers = { ...browser.headers, "Accept-Encoding": "gzip" };
     const response = await world.call(path, { headers });
     const html = gunzipSync(await response.arrayBuffer()).toString();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { AnsweredCall } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import type { ReadTeacher } from "../../src/domain/teachers/teachers.ts";
-import { decide, type PreconditionValues, preconditions } from "../../src/store/calls.ts";
+import { checkPreconditions, type PreconditionValues, preconditions } from "../../src/store/calls.ts";
 
 const starts = { minute: 600_000, day: 0 };
 const id = new Uint8Array(32).fill(3);
@@ -80,10 +80,10 @@ const cases: Case[] = [
 ];
 
 test.each(cases)("decide finds the broken precondition of a call with %s", (_what, call, now, broken) => {
-  expect(decide(aCall(call), now)).toBe(broken);
+  expect(checkPreconditions(aCall(call), now)).toBe(broken);
   // Without its precondition, and with nothing else changed, the call is stored.
   if (broken === null) return;
-  expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
+  expect(checkPreconditions(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
 });
 
 test("each precondition of a call is broken by one of the test's cases", () => {
@@ -95,15 +95,15 @@ test("each precondition of a call is broken by one of the test's cases", () => {
 
 test("a stored call charges the quota and uses its idempotency key for the later calls of its group", () => {
   const now = used(8, 0);
-  expect(decide(aCall(keyed(at)), now)).toBeNull();
-  expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
-  expect(decide(aCall(), now)).toBeNull();
-  expect(decide(aCall(), now)).toBe("minute");
+  expect(checkPreconditions(aCall(keyed(at)), now)).toBeNull();
+  expect(checkPreconditions(aCall(keyed(at + 1)), now)).toBe("idempotency");
+  expect(checkPreconditions(aCall(), now)).toBeNull();
+  expect(checkPreconditions(aCall(), now)).toBe("minute");
   expect([...now.used.values()]).toEqual([10, 2]);
 });
 
 test("a refused call charges nothing and does not use its idempotency key", () => {
   const now = used(10, 5);
-  expect(decide(aCall(keyed(at)), now)).toBe("minute");
+  expect(checkPreconditions(aCall(keyed(at)), now)).toBe("minute");
   expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
 });

@@ -8,8 +8,8 @@ import { createKeyStore } from "../../src/store/keys.ts";
 import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
+import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { createStatusStore } from "../../src/store/status.ts";
 import { createStatusListStore, moveTeacherIds } from "../../src/store/status-lists.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
@@ -27,7 +27,7 @@ describeDrivers("stores", (_kind, opened) => {
 
   test("new teachers after a restore get ids above all earlier ids, even if the clock went back", async () => {
     const [teachers, lists] = [createTeacherStore(driver), createStatusListStore(driver)];
-    const status = createStatusStore(driver);
+    const status = createRegisterFigures(driver);
     const come = async (regNo: string) => {
       const known = await lists.read();
       await teachers.apply([aTeacherWrite(regNo)]);

@@ -4,7 +4,7 @@ import { createEvent } from "../../src/domain/events.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { bind, type Driver, type SqlStatement } from "../../src/store/driver/driver.ts";
-import { eventsOf } from "../../src/store/events.ts";
+import { eventStatements } from "../../src/store/events.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
@@ -102,7 +102,7 @@ describeDrivers("events", (_kind, database) => {
       id: 1 + below(teacherCount),
       events: Array.from({ length: below(3) }, drawEvent),
     }));
-    if (isLikely(0.5)) await driver.batch(eventsOf(teachers));
+    if (isLikely(0.5)) await driver.batch(eventStatements(teachers));
     else await changeEach(teachers);
     return teachers.flatMap(({ id, events }) =>
       events.map(({ eventId, eventType }) => ({ teacherId: id, eventType, eventId })),

@@ -16,7 +16,7 @@ import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { beginImport, type Cells, commitChunk, csv, row } from "../harness/imports.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
 const blindIndex = createBlindIndex(new Uint8Array(32));
@@ -104,7 +104,7 @@ for (const kind of driverKinds) {
       const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
       const next = { ...run, applied: 2, inserted: 2 };
       const progress = async () => (await createImportHistory(driver).latest(1))[0];
-      expect(await rejection(commitChunk(imports, run, clash, next))).toMatchObject({
+      expect(await catchError(commitChunk(imports, run, clash, next))).toMatchObject({
         code: "STORE_CONSTRAINT",
       });
       expect(await progress()).toMatchObject({ applied: 0, inserted: 0 });

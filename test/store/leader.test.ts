@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "bun:test";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLeaderDriver, createLeaderStore, leaseMs, readDatabaseClock } from "../../src/store/leader.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 
 describeDrivers("the leader's lease", (kind, database) => {
   let driver: Driver;
@@ -56,8 +56,8 @@ describeDrivers("the leader's lease", (kind, database) => {
     // Nobody has taken it over yet.
     await leading.write((tx) => tx.batch([write("second")]));
     await lease.take("other");
-    expect(await rejection(leading.batch([write("third")]))).toMatchObject({ code: "REFUSED" });
-    expect(await rejection(leading.write((tx) => tx.batch([write("third")])))).toMatchObject({
+    expect(await catchError(leading.batch([write("third")]))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(leading.write((tx) => tx.batch([write("third")])))).toMatchObject({
       code: "REFUSED",
     });
     const names = await driver.query("SELECT name FROM settings WHERE value = 'x' ORDER BY name");

@@ -8,7 +8,7 @@ import type {
   TeacherContent,
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
-import { callWritesWith, preconditions } from "../../src/store/calls.ts";
+import { makeCallWriter, preconditions } from "../../src/store/calls.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
@@ -27,7 +27,7 @@ import {
   aTeacher,
   aTeacherWrite,
 } from "../harness/samples.ts";
-import { addTried } from "../harness/trial.ts";
+import { reportTries } from "../harness/trial.ts";
 
 const at = 1_700_000_000_000;
 const aCertificate = {
@@ -70,10 +70,10 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
       day: { charge: { ...charge, limits: { minute: 5, day: 0 } } },
       idempotency: { idempotency: { ...kept, createdAt: at + 1 } },
     };
-    addTried({ preconditions: Object.keys(broken).length });
+    reportTries({ preconditions: Object.keys(broken).length });
     for (const [name, changes] of Object.entries(broken)) {
       expect([name, await attest(driver, anAnswer(), changes)]).toEqual([name, null]);
-      const without = callWritesWith({ ...preconditions, [name]: () => true });
+      const without = makeCallWriter({ ...preconditions, [name]: () => true });
       expect([name, await attest(driver, anAnswer(), changes, without)]).toEqual([name, expect.anything()]);
     }
     await driver.batch([bind("DELETE FROM idempotency")]);

@@ -10,7 +10,7 @@ import {
 } from "../../src/domain/teachers/teachers.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { createStatusStore } from "../../src/store/status.ts";
+import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -187,7 +187,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
         ),
         revocations: count(({ licenseRevokedOn }) => licenseRevokedOn !== null),
       });
-      const byStatus = await createStatusStore(driver).licenses(today, 1);
+      const byStatus = await createRegisterFigures(driver).licenses(today, 1);
       for (const status of statuses)
         expect(byStatus[status]).toBe(count((teacher) => licenseStatusOn(teacher, today) === status));
       expect(byStatus.inactive).toBe(count(({ active, hidden }) => !active || hidden));

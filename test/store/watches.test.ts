@@ -8,7 +8,7 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { rejection } from "../harness/rejection.ts";
+import { catchError } from "../harness/rejection.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
 describeDrivers("a partner's watches and events", (_kind, database) => {
@@ -73,9 +73,9 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     expect(await webhooks.retry("none", 1, { partnerId: "own", revision: before })).toBe("not known");
     await partners.revokeKey("key-own", 1);
     const late = { add: ["R/A/B/2"], remove: ["R/A/B/1"] };
-    expect(await rejection(watches.change("own", late, before))).toBeInstanceOf(ConflictError);
+    expect(await catchError(watches.change("own", late, before))).toBeInstanceOf(ConflictError);
     const retried = webhooks.retry("none", 1, { partnerId: "own", revision: before });
-    expect(await rejection(retried)).toBeInstanceOf(ConflictError);
+    expect(await catchError(retried)).toBeInstanceOf(ConflictError);
     expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 

@@ -28,7 +28,7 @@ function kidIn(jws: string): unknown {
 }
 
 /** Finds the columns that contradict the JWS; none for a good row. @returns `jws` if the JWS is unreadable */
-export function contradictionsIn(row: AuditedRow): string[] {
+export function findContradictions(row: AuditedRow): string[] {
   const [kid, claims] = [kidIn(row.jws), readSignedClaims(row.jws)];
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
@@ -66,7 +66,7 @@ function parse(part: string): Record<string, unknown> | null {
 type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
 /** Opens public keys by their kid, for {@link findForgery}. @param keys all keys that the service ever signed with */
-export function openKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
+export function importPublicKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
   return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
 }
 

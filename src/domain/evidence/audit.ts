@@ -10,18 +10,18 @@ import { isSameHash } from "../../partner/merkle-proof.ts";
 import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
-import { contradictionsIn, findForgery, openKeys } from "./audit-rows.ts";
+import { findContradictions, findForgery, importPublicKeys } from "./audit-rows.ts";
 import { describeLoss } from "./checkpoint.ts";
-import { headIn, isOwnLog, linkOf, linkTo, openStoredCheckpoint } from "./log.ts";
-import { openRetention } from "./retention.ts";
+import { findPreviousLine, isOwnLog, makePreviousLine, openStoredCheckpoint, readHead } from "./log.ts";
+import { verifyRetentionNote } from "./retention.ts";
 import {
-  growTree,
-  hashAt,
+  createRootBuilder,
   hashBytes,
+  hashesPerTile,
   leafHash,
   missingLeafHash,
   type TileAddress,
-  tileHashes,
+  tileHashAt,
 } from "./tree.ts";
 
 type AuditFinding = {
@@ -79,7 +79,7 @@ export async function auditLog(dependencies: AuditDependencies) {
     if (found++ < maxListed) findings.push({ what, position, verificationId, says });
   };
   const loss = await describeLoss(pinned, dependencies);
-  if (loss !== null) report("BEHIND", headIn(pinned)?.size ?? null, loss);
+  if (loss !== null) report("BEHIND", readHead(pinned)?.size ?? null, loss);
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
   if (logs.length === 0 && pinned === null) return null;
@@ -89,24 +89,24 @@ export async function auditLog(dependencies: AuditDependencies) {
   const checkpoints = createCheckpointCheck(store, { own, newest, report });
   const above: TileHash[] = [];
   let wrongTile: TileAddress | undefined;
-  const tree = growTree((address, root) => above.push({ ...address, root }));
+  const tree = createRootBuilder((address, root) => above.push({ ...address, root }));
   const rows = createRowCheck(dependencies, { log: own.at(-1), size, signed: newest?.size ?? 0, report });
   await rows.readRetention();
   const [first] = await store.attested(Number.MIN_SAFE_INTEGER, 1);
   if (first !== undefined && first.id < 1)
     report("ATTESTATION", null, `attestation ${first.id} was inserted: the log begins with 1`);
   const end = Math.max(size, last);
-  for (let from = 0; from < end; from += tileHashes) {
-    const upTo = Math.min(end, from + tileHashes);
+  for (let from = 0; from < end; from += hashesPerTile) {
+    const upTo = Math.min(end, from + hashesPerTile);
     const read = await store.auditRows(from + 1, upTo);
-    const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / tileHashes }]);
+    const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / hashesPerTile }]);
     // Retention may delete rows during the audit. The note is read after the rows, so it names all that are missing.
     if (read.length < upTo - from) await rows.readRetention();
     await checkpoints.readTo(upTo);
     let next = 0;
     for (let index = from; index < upTo; index++) {
       const row = read[next]?.id === index + 1 ? read[next++] : undefined;
-      const leaf = index < size ? hashAt(leaves, index) : undefined;
+      const leaf = index < size ? tileHashAt(leaves, index) : undefined;
       rows.check(index, row, leaf);
       if (leaf !== undefined) tree.push(leaf);
       checkpoints.compare(index + 1, leaf?.length === hashBytes ? tree.root : null);
@@ -144,7 +144,7 @@ function createRowCheck(
 ) {
   let [compared, verified, deleted, position, isForged] = [0, 0, 0, 0, false];
   let issuedBefore = Number.NEGATIVE_INFINITY;
-  const opened = openKeys(keys);
+  const opened = importPublicKeys(keys);
 
   /** Verifies the signature of an attestation that no checkpoint covers, or whose time is out of order. */
   function forgeryOf(index: number, row: AuditedRow): string | null {
@@ -159,7 +159,7 @@ function createRowCheck(
     compared++;
     if (leaf !== undefined && !isSameHash(leafHash(row.jws), leaf))
       return "does not fit its leaf: it was changed, or one was removed or inserted here";
-    const columns = contradictionsIn(row);
+    const columns = findContradictions(row);
     if (columns.length > 0) return `contradicts its signed result in ${columns.join(", ")}`;
     const forgery = forgeryOf(index, row);
     return forgery === null ? null : `was inserted: ${forgery}`;
@@ -177,7 +177,7 @@ function createRowCheck(
   return {
     async readRetention(): Promise<void> {
       const note = await store.retention();
-      const excused = note === null || log === undefined ? null : await openRetention(note, log);
+      const excused = note === null || log === undefined ? null : await verifyRetentionNote(note, log);
       position = Math.min(excused?.position ?? 0, size);
       if (note === null || excused !== null || isForged) return;
       isForged = true;
@@ -199,9 +199,9 @@ type TileHash = TileAddress & { readonly root: Uint8Array };
 /** Finds the first stored tile without the right hash. Proofs are made from these tiles. */
 async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Promise<TileAddress | undefined> {
   for (const { level, position, root } of hashes) {
-    const tile = { level, position: Math.floor(position / tileHashes) };
+    const tile = { level, position: Math.floor(position / hashesPerTile) };
     const [stored = new Uint8Array()] = await store.tiles([tile]);
-    if (!isSameHash(hashAt(stored, position), root)) return tile;
+    if (!isSameHash(tileHashAt(stored, position), root)) return tile;
   }
   return undefined;
 }
@@ -242,7 +242,7 @@ function createCheckpointCheck(
       wrong(stored.size, `${name} is not signed by the key of its log`);
       return;
     }
-    if (linkOf(opened) !== linkTo(previous))
+    if (findPreviousLine(opened) !== makePreviousLine(previous))
       wrong(stored.size, `the one before ${name} was removed or changed: it names another one`);
     if (opened.seconds * 1000 !== stored.signedAt)
       wrong(stored.size, `${name} is kept under another time than it was signed for`);
@@ -288,7 +288,7 @@ async function checkPinnedIsStored(
   logs: readonly Log[],
   report: Report,
 ): Promise<void> {
-  const [log, head] = [logs.at(-1), headIn(pinned)];
+  const [log, head] = [logs.at(-1), readHead(pinned)];
   if (log === undefined || head?.origin !== log.origin) return;
   const { size } = head;
   const isStored = async () =>

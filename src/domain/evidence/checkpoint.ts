@@ -13,19 +13,27 @@ import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
 import { repeat, runAndPause } from "../serial.ts";
 import {
-  checkpointKeyOf,
-  headIn,
-  isEarlier,
+  createLog,
+  decryptCheckpointKey,
+  findPreviousLine,
+  isEarlierNote,
   isOwnLog,
   leafHashPrefix,
-  linkOf,
-  linkTo,
-  newLog,
+  makePreviousLine,
   openStoredCheckpoint,
-  treeHeadOf,
+  readHead,
+  requireHead,
 } from "./log.ts";
-import { openRetention, signRetention } from "./retention.ts";
-import { appendTo, consistencyProof, hasRoot, leafAt, leafHash, missingLeafHash, rootOf } from "./tree.ts";
+import { signRetentionNote, verifyRetentionNote } from "./retention.ts";
+import {
+  appendToTree,
+  computeRoot,
+  consistencyProof,
+  hasRoot,
+  leafHash,
+  missingLeafHash,
+  readLeaf,
+} from "./tree.ts";
 
 /** How many leaves one transaction appends. It takes a few milliseconds, for which the commits of calls wait. */
 const leavesOfCommit = 512;
@@ -69,12 +77,12 @@ export function createLogWriter(dependencies: LogDependencies) {
       const size = await store.size();
       if (log === undefined || size === 0) return null;
       if (newest?.log === log.number && newest.size === size) return newest;
-      const root = new Uint8Array(await rootOf(size, store.tiles));
+      const root = new Uint8Array(await computeRoot(size, store.tiles));
       const before = newest?.log === log.number ? newest.note : log.previous;
-      const head = { origin: log.origin, size, root, extensions: [linkTo(before)] };
+      const head = { origin: log.origin, size, root, extensions: [makePreviousLine(before)] };
       if (!(await hasGrown(dependencies, head))) continue;
       const seconds = nextSeconds(newest, clock);
-      const note = await signCheckpoint(head, seconds, checkpointKeyOf(log, secrets));
+      const note = await signCheckpoint(head, seconds, decryptCheckpointKey(log, secrets));
       // On the disk now: nothing more. A kill loses the note, which nobody has seen, and the next run signs again.
 
       if (!(await pinned.write(note))) continue;
@@ -99,10 +107,10 @@ export function createLogWriter(dependencies: LogDependencies) {
     const note = pinned.read();
     await refuseLoss(note, dependencies);
     const newest = await readNewest(dependencies);
-    if (note !== null && (newest === null || isEarlier(newest.note, note)))
+    if (note !== null && (newest === null || isEarlierNote(newest.note, note)))
       return storePinned(note, newest, dependencies);
     if (newest === null || newest.note === note) return;
-    if (!(await hasGrown(dependencies, treeHeadOf(newest.note)))) return;
+    if (!(await hasGrown(dependencies, requireHead(newest.note)))) return;
     if (note === null) onUnpinned?.();
     await pinned.write(newest.note);
   }
@@ -126,7 +134,7 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
     const jws = jwsOf.get(id);
     return jws === undefined ? missingLeafHash(id) : leafHash(jws);
   });
-  const tiles = await appendTo(size, leaves, store.tiles);
+  const tiles = await appendToTree(size, leaves, store.tiles);
   const isStored = await store.append(size, tiles, leaves.map(leafHashPrefix));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
@@ -167,7 +175,7 @@ export async function describeLoss(
   note: string | null,
   { store, secrets }: { store: LogStore; secrets: Pick<Secrets, "mac"> | null },
 ): Promise<string | null> {
-  const pinned = note === null ? null : treeHeadOf(note);
+  const pinned = note === null ? null : requireHead(note);
   const [logs, figures] = [await store.logs(), await store.figures()];
   const log = logs.at(-1);
   if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
@@ -194,14 +202,14 @@ async function isLastOther(store: LogStore, size: number): Promise<boolean> {
   const [row] = size === 0 ? [] : await store.attested(size, 1);
   // Retention may have deleted this row while later attestations wait for their leaves.
   if (row?.id !== size) return false;
-  const leaf = await leafAt(size - 1, store.tiles);
+  const leaf = await readLeaf(size - 1, store.tiles);
   return leaf === null || !isSameHash(leaf, leafHash(row.jws));
 }
 
 /** Whether a later log of this register names the pinned checkpoint, or a larger one of the same log. */
 function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
-    const previous = headIn(log.previous);
+    const previous = readHead(log.previous);
     const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
     return isNamed && isOwnLog(log, secrets);
   });
@@ -219,7 +227,7 @@ async function refuseLoss(note: string | null, dependencies: LogDependencies): P
     if (loss !== null) throw behind(loss);
   };
   await refuse();
-  const [log, head] = [(await store.logs()).at(-1), headIn(note)];
+  const [log, head] = [(await store.logs()).at(-1), readHead(note)];
   if (head === null || head.origin !== log?.origin || (await store.size()) >= head.size) return;
   while ((await store.size()) < head.size && (await appendLeaves(dependencies)) > 0);
   await refuse();
@@ -234,7 +242,7 @@ async function hasGrown(
   { store, pinned }: LogDependencies,
   { origin, size, root }: TreeHead,
 ): Promise<boolean> {
-  const kept = headIn(pinned.read());
+  const kept = readHead(pinned.read());
   if (kept === null || kept.origin !== origin) return true;
   if (kept.size > size) return false;
   const hashes = (await consistencyProof(kept.size, size, store.tiles)).map((hash) => new Uint8Array(hash));
@@ -252,29 +260,33 @@ async function storePinned(
   newest: StoredCheckpoint | null,
   { store }: LogDependencies,
 ): Promise<void> {
-  const [log, head] = [(await store.logs()).at(-1), treeHeadOf(note)];
+  const [log, head] = [(await store.logs()).at(-1), requireHead(note)];
   if (log === undefined || head.origin !== log.origin) return;
   // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
-  if (newest?.log === log.number && linkOf(treeHeadOf(newest.note)) === linkOf(head)) return;
+  if (newest?.log === log.number && findPreviousLine(requireHead(newest.note)) === findPreviousLine(head))
+    return;
   const row = { log: log.number, size: head.size, note };
   const opened = await openStoredCheckpoint(row, [log]);
   if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
 /** What the operator of a database that is behind can do. */
-export const behindAdvice =
+export const databaseBehindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 
 function behind(loss: string): TvsError {
-  return new TvsError("LOG_BEHIND", `the database is behind its evidence log: ${loss}: ${behindAdvice}`);
+  return new TvsError(
+    "LOG_BEHIND",
+    `the database is behind its evidence log: ${loss}: ${databaseBehindAdvice}`,
+  );
 }
 
 /** How often the leader looks for new attestations, in milliseconds. */
 const pollIntervalMs = 1_000;
 /** The time between two checkpoints while there are new attestations, in milliseconds. */
 const signMs = 30_000;
-/** How often a node reconciles, in ms. For that long it may use a database that was replaced by an old copy. */
-const followMs = 500;
+/** How often a node compares database and pinned checkpoint, in ms. Only then does it notice an old copy. */
+const reconcileMs = 500;
 
 type Scheduled = {
   readonly writer: LogWriter;
@@ -314,7 +326,7 @@ export function startLogBuilding({ writer, store, clock, onError }: Scheduled & 
 
 /** Reconciles twice a second, so that each node pins what the leader signs. @returns a function that stops this */
 export function startReconciling({ writer, clock, onError }: Scheduled): () => Promise<void> {
-  return repeat(writer.reconcile, { everyMs: followMs, onError, clock });
+  return repeat(writer.reconcile, { everyMs: reconcileMs, onError, clock });
 }
 
 /** Finds the size of the largest sound tree: a checkpoint covers it, and its leaves and newest row are right. */
@@ -350,13 +362,15 @@ export async function beginNextLog(
     const [before, newest] = [(await store.logs()).at(-1), await store.newest()];
     const [note, retention] = [pinned.read(), await store.retention()];
     const isStoredLast =
-      newest !== null && headIn(newest.note) !== null && (note === null || isEarlier(note, newest.note));
+      newest !== null &&
+      readHead(newest.note) !== null &&
+      (note === null || isEarlierNote(note, newest.note));
     const previous = isStoredLast ? newest.note : note;
-    const number = 1 + Math.max(before?.number ?? 0, readOrigin(headIn(previous)?.origin ?? "").number);
+    const number = 1 + Math.max(before?.number ?? 0, readOrigin(readHead(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);
-    const log = newLog(dependencies, { number, reason, previous, firstSize });
-    const deleted = before && retention !== null ? await openRetention(retention, before) : null;
-    const renewed = deleted === null ? null : await signRetention(deleted, log, secrets);
+    const log = createLog(dependencies, { number, reason, previous, firstSize });
+    const deleted = before && retention !== null ? await verifyRetentionNote(retention, before) : null;
+    const renewed = deleted === null ? null : await signRetentionNote(deleted, log, secrets);
     if (await store.begin(log, state, renewed)) return log;
   }
   throw tooBusy();

@@ -16,7 +16,7 @@ import type { Log, LogFigures, LogStore, StoredCheckpoint } from "../../store/ev
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
-import { consistencyProof, inclusionProof, leafAt } from "./tree.ts";
+import { consistencyProof, inclusionProof, readLeaf } from "./tree.ts";
 
 export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
 /** The proof that a leaf is in a checkpoint's tree: index, tree size, audit path, and the checkpoint's signed note. */
@@ -34,8 +34,11 @@ export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publi
   return formatVerifierKey(origin, publicKey);
 }
 
-/** Opens a log's private key. @throws TvsError REFUSED after a later log destroyed it, MASTER_KEY_WRONG */
-export function checkpointKeyOf(
+/**
+ * Decrypts a log's private key.
+ * @throws TvsError REFUSED if the log has ended, because the beginning of the next log destroys the key, MASTER_KEY_WRONG
+ */
+export function decryptCheckpointKey(
   { sealed, origin, publicKey }: Log,
   secrets: Pick<Secrets, "open">,
 ): CheckpointKey {
@@ -62,7 +65,7 @@ export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolea
 }
 
 /** Makes a log with a new key pair, without storing it. */
-export function newLog(
+export function createLog(
   { secrets, issuer, clock }: Beginning,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,
 ): Log {
@@ -79,32 +82,32 @@ export function newLog(
 const linkName = "previous ";
 
 /** Makes a checkpoint's extension line with the hash of its predecessor. @param note the predecessor; null if none */
-export function linkTo(note: string | null): string {
+export function makePreviousLine(note: string | null): string {
   return `${linkName}${hash("sha256", note ?? "", "base64")}`;
 }
 
 /** Finds a checkpoint's extension line with the hash of its predecessor. */
-export function linkOf({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
+export function findPreviousLine({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
   return extensions.find((line) => line.startsWith(linkName));
 }
 
 /** Reads a checkpoint without verifying it. @returns null if the note is not a checkpoint */
-export function headIn(note: string | null | undefined): TreeHead | null {
+export function readHead(note: string | null | undefined): TreeHead | null {
   const signed = readNote(note ?? "");
   const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
   return head instanceof Refusal ? null : head;
 }
 
 /** Reads a checkpoint without verifying it. @throws TvsError INPUT_UNREADABLE */
-export function treeHeadOf(note: string): TreeHead {
-  const found = headIn(note);
+export function requireHead(note: string): TreeHead {
+  const found = readHead(note);
   if (found !== null) return found;
   throw new TvsError("INPUT_UNREADABLE", "a checkpoint of the evidence log cannot be read");
 }
 
 /** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
-export function isEarlier(note: string, other: string): boolean {
-  const [one, another] = [treeHeadOf(note), treeHeadOf(other)];
+export function isEarlierNote(note: string, other: string): boolean {
+  const [one, another] = [requireHead(note), requireHead(other)];
   const logs = readOrigin(one.origin).number - readOrigin(another.origin).number;
   return logs < 0 || (logs === 0 && one.size < another.size);
 }
@@ -118,7 +121,7 @@ export function checkpointLateness({ uncoveredSince }: LogFigures, now: number):
   return now - uncoveredSince;
 }
 
-export function leavesText(size: number): string {
+export function formatLeaves(size: number): string {
   return size === 1 ? "1 leaf" : `${size} leaves`;
 }
 
@@ -134,7 +137,7 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === originOf(beginning.issuer, 1);
   if (found !== undefined && (isNamed || found.number > 1 || (await store.size()) > 0)) return;
-  const log = newLog(beginning, { number: 1, reason: null, previous: null, firstSize: 0 });
+  const log = createLog(beginning, { number: 1, reason: null, previous: null, firstSize: 0 });
   await store.begin(log, state, null);
 }
 
@@ -142,7 +145,7 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
 export function createEvidenceReader(store: LogStore) {
   async function find(wanted: Uint8Array): Promise<number | null> {
     for (const id of await store.withPrefix(leafHashPrefix(wanted))) {
-      const leaf = await leafAt(id - 1, store.tiles);
+      const leaf = await readLeaf(id - 1, store.tiles);
       if (leaf !== null && isSameHash(leaf, wanted)) return id - 1;
     }
     return null;

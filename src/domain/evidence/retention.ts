@@ -17,8 +17,8 @@ import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { repeat, runAndPause } from "../serial.ts";
 import { readSignedClaims } from "./audit-rows.ts";
-import { checkpointKeyOf, headIn } from "./log.ts";
-import { hashAt, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./tree.ts";
+import { decryptCheckpointKey, readHead } from "./log.ts";
+import { hashesPerTile, leafHash, missingLeafHash, provenLeaves, tileHashAt } from "./tree.ts";
 
 const dayMs = 86_400_000;
 /** A year is 366 days here, so that nothing is deleted a day early. */
@@ -64,20 +64,20 @@ type Deleted = { readonly position: number; readonly issuedBefore: number };
 const firstLine = "tvs/v1/retention";
 
 /** Makes a retention note, signed with the key of a log. */
-export async function signRetention(
+export async function signRetentionNote(
   { position, issuedBefore }: Deleted,
   log: Log,
   secrets: Pick<Secrets, "open">,
 ): Promise<string> {
   const text = [firstLine, log.origin, position, issuedBefore].map((line) => `${line}\n`).join("");
-  const key = checkpointKeyOf(log, secrets);
+  const key = decryptCheckpointKey(log, secrets);
   const keyId = await keyIdOf(log.origin, signatureTypes.plain, key.publicKey);
   const signature = new Uint8Array(await key.sign(new TextEncoder().encode(text)));
   return formatNote(text, [{ name: log.origin, keyId, signature }]);
 }
 
 /** Verifies a retention note. @returns null if this log has not signed it, so that it excuses no missing row */
-export async function openRetention(note: string, log: Log): Promise<Deleted | null> {
+export async function verifyRetentionNote(note: string, log: Log): Promise<Deleted | null> {
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
   const [first, origin, ...counts] = signed.text.split("\n");
@@ -94,7 +94,7 @@ export async function openRetention(note: string, log: Log): Promise<Deleted | n
 async function readDeleted(store: LogStore) {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;
-  const deleted = note === null ? { position: 0, issuedBefore: 0 } : await openRetention(note, log);
+  const deleted = note === null ? { position: 0, issuedBefore: 0 } : await verifyRetentionNote(note, log);
   if (deleted !== null) return { log, note, deleted };
   const message = "the retention note is not signed by the log: nothing is deleted; look at tvs log audit";
   throw new TvsError("STORE_CORRUPT", message);
@@ -176,33 +176,33 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
 /** Deletes the old attestations of one tile, the one with the first attestation that is not deleted yet. */
 async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<Step> {
   const over = { deleted: 0, isOver: true, held: null };
-  const [found, head] = [await readDeleted(evidence), headIn(pinned.read())];
+  const [found, head] = [await readDeleted(evidence), readHead(pinned.read())];
   // The pinned checkpoint of an earlier log proves nothing here. The present log soon signs its first one.
   if (found === null || head?.origin !== found.log.origin) return over;
   const { log, note, deleted } = found;
   // The newest row stays, because SQLite assigns the next id after the largest one that is stored.
   const newest = await evidence.lastId();
-  const rows = (await evidence.attested(deleted.position + 1, tileHashes)).filter(({ id }) => id < newest);
+  const rows = (await evidence.attested(deleted.position + 1, hashesPerTile)).filter(({ id }) => id < newest);
   const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
   const isOld = (jws: string) => (readSignedClaims(jws)?.issuedAt ?? Number.POSITIVE_INFINITY) < before;
   if (rows[0] === undefined || !isOld(rows[0].jws)) return over;
 
-  const tile = Math.floor(deleted.position / tileHashes);
-  const tileEnd = Math.min((tile + 1) * tileHashes, head.size);
+  const tile = Math.floor(deleted.position / hashesPerTile);
+  const tileEnd = Math.min((tile + 1) * hashesPerTile, head.size);
   const end = Math.min(tileEnd, rows.at(-1)?.id ?? 0);
   const leaves = await provenLeaves(tile, head, evidence.tiles);
   let position = deleted.position;
   for (; leaves !== null && position < end; position++) {
     const [id, jws] = [position + 1, jwsOf.get(position + 1)];
     const expected = jws === undefined ? missingLeafHash(id) : leafHash(jws);
-    if (!isSameHash(hashAt(leaves, position), expected) || (jws !== undefined && !isOld(jws))) break;
+    if (!isSameHash(tileHashAt(leaves, position), expected) || (jws !== undefined && !isOld(jws))) break;
   }
   const stopped = jwsOf.get(position + 1);
   const held = position < end && (stopped === undefined || isOld(stopped)) ? position + 1 : null;
   if (position === deleted.position) return { ...over, held };
 
   const issuedBefore = Math.max(deleted.issuedBefore, before);
-  const next = await signRetention({ position, issuedBefore }, log, secrets);
+  const next = await signRetentionNote({ position, issuedBefore }, log, secrets);
   // On the disk now: nothing more. After a kill the next run signs again.
   if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
   // On the disk now: the new note, and no row before its position. A kill earlier leaves the old rows and note.

@@ -12,7 +12,7 @@ import { isSameHash } from "../../partner/merkle-proof.ts";
 export const hashBytes = 32;
 /** How many levels of the tree one level of tiles spans: a tile has 2^8 hashes. */
 const tileHeight = 8;
-export const tileHashes = 2 ** tileHeight;
+export const hashesPerTile = 2 ** tileHeight;
 
 /** The address of a tile: its level, 0 for leaves, and its index in that level. */
 export type TileAddress = { readonly level: number; readonly position: number };
@@ -80,7 +80,7 @@ function subtreesOf({ start, end }: Range): SubtreeHash[] {
     while (2 ** (height + 1) <= end - from) height++;
     const within = height % tileHeight;
     const first = from / 2 ** (height - within);
-    const [position, offset] = [Math.floor(first / tileHashes), first % tileHashes];
+    const [position, offset] = [Math.floor(first / hashesPerTile), first % hashesPerTile];
     subtrees.push({ level: (height - within) / tileHeight, position, offset, within });
     from += 2 ** height;
   }
@@ -111,7 +111,7 @@ async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint
 }
 
 /** Computes the root over the first `size` leaves (0: the hash of no bytes). @throws RangeError if a tile lacks a hash */
-export async function rootOf(size: number, read: ReadTiles): Promise<Uint8Array> {
+export async function computeRoot(size: number, read: ReadTiles): Promise<Uint8Array> {
   if (size === 0) return sha256(new Uint8Array());
   const [root] = await hashesOf([{ start: 0, end: size }], read);
   return root as Uint8Array;
@@ -120,7 +120,7 @@ export async function rootOf(size: number, read: ReadTiles): Promise<Uint8Array>
 /** Whether the first `size` leaves have this root; false also if a tile lacks a hash. */
 export async function hasRoot({ size, root }: SignedTree, read: ReadTiles): Promise<boolean> {
   try {
-    return isSameHash(await rootOf(size, read), root);
+    return isSameHash(await computeRoot(size, read), root);
   } catch (error) {
     if (error instanceof RangeError) return false;
     throw error;
@@ -149,15 +149,15 @@ export function consistencyProof(from: number, to: number, read: ReadTiles): Pro
 }
 
 /** Reads the hash of one leaf. @returns null if the tree has no such leaf */
-export async function leafAt(index: number, read: ReadTiles): Promise<Uint8Array | null> {
-  const [tile = new Uint8Array()] = await read([{ level: 0, position: Math.floor(index / tileHashes) }]);
-  const leaf = hashAt(tile, index);
+export async function readLeaf(index: number, read: ReadTiles): Promise<Uint8Array | null> {
+  const [tile = new Uint8Array()] = await read([{ level: 0, position: Math.floor(index / hashesPerTile) }]);
+  const leaf = tileHashAt(tile, index);
   return leaf.length === hashBytes ? leaf : null;
 }
 
 /** Gets one hash of a tile. @param index of the hash in its level @returns an empty array if the tile is too short */
-export function hashAt(tile: Uint8Array, index: number): Uint8Array {
-  const offset = (index % tileHashes) * hashBytes;
+export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
+  const offset = (index % hashesPerTile) * hashBytes;
   return tile.subarray(offset, offset + hashBytes);
 }
 
@@ -180,19 +180,19 @@ export async function provenLeaves(
   let index = position;
   for (let level = 0; ; level++) {
     const [tile = new Uint8Array()] = await read([{ level, position: index }]);
-    const inLevel = Math.floor(signed.size / tileHashes ** level);
-    const count = Math.min(tileHashes, inLevel - index * tileHashes);
+    const inLevel = Math.floor(signed.size / hashesPerTile ** level);
+    const count = Math.min(hashesPerTile, inLevel - index * hashesPerTile);
     if (count <= 0 || tile.length < count * hashBytes) return null;
-    if (below !== null && !isSameHash(hashAt(tile, below.index), below.root)) return null;
+    if (below !== null && !isSameHash(tileHashAt(tile, below.index), below.root)) return null;
     leaves ??= tile.subarray(0, count * hashBytes);
-    if (count < tileHashes) return leaves;
+    if (count < hashesPerTile) return leaves;
     below = { index, root: hashInTile(tile, 0, tileHeight) };
-    index = Math.floor(index / tileHashes);
+    index = Math.floor(index / hashesPerTile);
   }
 }
 
 /** Appends leaves to a tree of `size` leaves, in memory. @returns each tile that is new or has grown */
-export async function appendTo(
+export async function appendToTree(
   size: number,
   leaves: readonly Uint8Array[],
   read: ReadTiles,
@@ -201,20 +201,20 @@ export async function appendTo(
   let hashes = leaves;
   for (let level = 0, entries = size; hashes.length > 0; level++) {
     const roots: Uint8Array[] = [];
-    let position = Math.floor(entries / tileHashes);
+    let position = Math.floor(entries / hashesPerTile);
     const [last = new Uint8Array()] = await read([{ level, position }]);
-    let tile = last.subarray(0, (entries % tileHashes) * hashBytes);
+    let tile = last.subarray(0, (entries % hashesPerTile) * hashBytes);
     for (let at = 0; at < hashes.length; ) {
-      const room = tileHashes - tile.length / hashBytes;
+      const room = hashesPerTile - tile.length / hashBytes;
       tile = Buffer.concat([tile, ...hashes.slice(at, at + room)]);
       at += room;
       changed.push({ level, position, hashes: tile });
-      if (tile.length < tileHashes * hashBytes) break;
+      if (tile.length < hashesPerTile * hashBytes) break;
       roots.push(hashInTile(tile, 0, tileHeight));
       position++;
       tile = new Uint8Array();
     }
-    entries = Math.floor(entries / tileHashes);
+    entries = Math.floor(entries / hashesPerTile);
     hashes = roots;
   }
   return changed;
@@ -224,7 +224,7 @@ export async function appendTo(
  * Computes the roots of a tree that grows leaf by leaf. It keeps only the roots of its full subtrees in memory.
  * @param onTileRoot called with each hash of the tiles above the leaves, as soon as the hash is complete
  */
-export function growTree(onTileRoot: (address: TileAddress, root: Uint8Array) => void) {
+export function createRootBuilder(onTileRoot: (address: TileAddress, root: Uint8Array) => void) {
   const roots: Uint8Array[] = [];
   let size = 0;
 

@@ -6,7 +6,7 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { discard, makePrivateFile, placeNew, replaceFile, syncFile } from "./files.ts";
+import { discardFile, makePrivateFile, nameNewFile, replaceFile, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
@@ -33,7 +33,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    (replace ? replaceFile : placeNew)(partial.path, file);
+    (replace ? replaceFile : nameNewFile)(partial.path, file);
     return facts;
   } catch (error) {
     partial.remove();
@@ -44,7 +44,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
 }
 
 /** Whether a path is a regular file, not a link, that begins with SQLite's header. */
-export const beginsAsDatabase = (file: string) =>
+export const hasSqliteHeader = (file: string) =>
   lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
 /**
@@ -69,7 +69,7 @@ export async function inspectBackup(file: string, name = file) {
       if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
       const [row] = all("PRAGMA integrity_check(1)");
       if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages are inconsistent");
-      return { bytes, sha256: await digestOf(file), schema: found.version, ...contentOf(all) };
+      return { bytes, sha256: await hashFile(file), schema: found.version, ...contentOf(all) };
     } catch (error) {
       const { code, message, detail = "" } = storeError(error);
       if (code === "DATABASE_TOO_NEW") throw error;
@@ -86,10 +86,10 @@ function damage(message: string): string {
 }
 
 /** Runs one SQL statement without parameters and returns its rows. */
-export type ReadAll = (sql: string) => Row[];
+export type RunSql = (sql: string) => Row[];
 
 /** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
-export async function readFrozenFile<T>(file: string, read: (all: ReadAll) => T | Promise<T>): Promise<T> {
+export async function readFrozenFile<T>(file: string, read: (all: RunSql) => T | Promise<T>): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
@@ -114,7 +114,7 @@ function readHeader(file: string, name: string) {
   }
 }
 
-function contentOf(all: ReadAll) {
+function contentOf(all: RunSql) {
   const rows = all("SELECT name, value FROM settings");
   const settings = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
@@ -135,21 +135,21 @@ function contentOf(all: ReadAll) {
 }
 
 /** Computes the SHA-256 of a file, in hexadecimal. */
-export async function digestOf(file: string): Promise<string> {
+export async function hashFile(file: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk);
   return hash.digest("hex");
 }
 
 /** Finds the backup of an unfinished copy, its journal or lock, by path or name. @returns null for other files */
-export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
+export const findBackupOf = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
 export async function lockPartialFile(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
-    for (const ending of ["", "-journal"]) discard(path + ending);
+    for (const ending of ["", "-journal"]) discardFile(path + ending);
   };
   const problem = "was put there by somebody else; write to a folder in which nobody else can";
   const taken = () => new TvsError("REFUSED", `${path} ${problem}`);
@@ -167,7 +167,7 @@ export async function lockPartialFile(file: string) {
     },
     release(): void {
       // The lock file is deleted before it is unlocked, so that the next process makes and locks a new one.
-      discard(`${path}-lock`);
+      discardFile(`${path}-lock`);
       lock.close();
     },
   };

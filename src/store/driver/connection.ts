@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { TvsError } from "../../domain/errors.ts";
-import { bindable, type Row, storeError, type Value } from "./driver.ts";
+import { makeBindable, type Row, storeError, type Value } from "./driver.ts";
 import { makePrivateFile, refuseLink } from "./files.ts";
 
 /** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of all indexes. */
@@ -67,7 +67,7 @@ export async function openConnection(file: string) {
   const release = () => prepared.clear();
   try {
     for (const setting of settings)
-      await untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
+      await retryWhileLocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
   } catch (error) {
     db.close();
     throw error;
@@ -84,7 +84,7 @@ export async function openConnection(file: string) {
   return {
     /** Runs one statement. With fewer values than before, the driver would reuse an old one, of another person. */
     all(sql: string, args: readonly Value[] = []): Row[] {
-      const values = args.map(bindable);
+      const values = args.map(makeBindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
       if (values.length !== valueCount)
         throw new TypeError("a statement must be given as many values each time");
@@ -111,7 +111,7 @@ export async function openConnection(file: string) {
 }
 
 /** Repeats `run` while another process holds a lock. Between two attempts the event loop is free. */
-export async function untilUnlocked<T>(run: () => T | Promise<T>, waitMs: number): Promise<T> {
+export async function retryWhileLocked<T>(run: () => T | Promise<T>, waitMs: number): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {
     try {

@@ -43,13 +43,13 @@ export const bind = (sql: string, args: readonly Value[] = []): SqlStatement => 
 type Rows = readonly (readonly Value[])[];
 
 /** Rows in one INSERT. More rows would not make it faster. */
-export const blockRows = 10;
+export const rowsPerInsert = 10;
 /** Rows with more columns get an INSERT each, because a statement of many rows copies each value once more. */
 const maxBlockColumns = 10;
 
 /** Makes INSERTs with bound values, which SQLite reads three times as fast as JSON. Narrow rows share an INSERT. */
-export function insertRows(table: string, columns: readonly string[], rows: Rows): SqlStatement[] {
-  const size = columns.length > maxBlockColumns ? 1 : blockRows;
+export function insertStatements(table: string, columns: readonly string[], rows: Rows): SqlStatement[] {
+  const size = columns.length > maxBlockColumns ? 1 : rowsPerInsert;
   const whole = rows.length - (rows.length % size);
   const row = `(${columns.map(() => "?").join(", ")})`;
   const insert = (some: Rows): SqlStatement => ({
@@ -61,7 +61,7 @@ export function insertRows(table: string, columns: readonly string[], rows: Rows
 }
 
 /** Converts a value for binding. @throws TypeError if no column can hold it, TvsError USAGE for a NUL character */
-export function bindable(value: Value): null | number | bigint | string | Uint8Array {
+export function makeBindable(value: Value): null | number | bigint | string | Uint8Array {
   if (typeof value === "string") {
     if (value.includes("\0")) throw new TvsError("USAGE", "no text may have a NUL character");
     return value;
@@ -76,10 +76,10 @@ export function bindable(value: Value): null | number | bigint | string | Uint8A
   throw new TypeError("only null, numbers, text, booleans and bytes can be stored");
 }
 
-/** Formats rows as one JSON text for `json_each`: an array of arrays, bytes in hex. @throws as {@link bindable} */
-export function rowsInJson(rows: Rows): string {
+/** Formats rows as one JSON text for `json_each`: an array of arrays, bytes in hex. @throws as {@link makeBindable} */
+export function formatRowsAsJson(rows: Rows): string {
   const inJson = (value: Value) => {
-    const bound = bindable(value);
+    const bound = makeBindable(value);
     if (bound instanceof Uint8Array) return Buffer.from(bound).toString("hex");
     return typeof bound === "bigint" ? Number(bound) : bound;
   };

@@ -8,7 +8,7 @@ import {
   isFileLocked,
   lockFile,
   openConnection,
-  untilUnlocked,
+  retryWhileLocked,
 } from "./connection.ts";
 import { type Driver, type SqlStatement, storeError, type Transaction } from "./driver.ts";
 import { makePrivateFile } from "./files.ts";
@@ -127,7 +127,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
       // The time counts from the call, so calls that wait for the same lock fail together, not one by one.
       const deadlineMs = performance.now() + lockWaitMs;
-      const begun = () => untilUnlocked(begin, deadlineMs - performance.now());
+      const begun = () => retryWhileLocked(begin, deadlineMs - performance.now());
       return inTurn(() => begun().then(() => transact(work)));
     },
     /** Reads when no transaction is open: the connection would show its uncommitted rows. */
@@ -137,7 +137,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
         requireSameFile(pollIntervalMs);
         return run();
       };
-      return untilUnlocked(readCommitted, readWaitMs).catch((error) => {
+      return retryWhileLocked(readCommitted, readWaitMs).catch((error) => {
         throw storeError(error);
       });
     },

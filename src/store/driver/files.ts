@@ -23,11 +23,11 @@ function sync(path: string, mode: "r" | "r+"): void {
  * Gives a finished file its name by a hard link, which cannot overwrite a file. Where links fail, the file is renamed
  * after a check, except with `isFinal`. @throws TvsError REFUSED if the name is taken
  */
-export function placeNew(temporary: string, file: string, isFinal = false): void {
+export function nameNewFile(temporary: string, file: string, isFinal = false): void {
   try {
     fs.linkSync(temporary, file);
   } catch (error) {
-    if (codeOf(error) === "EEXIST" || (!isFinal && fs.existsSync(file)))
+    if (errorCodeOf(error) === "EEXIST" || (!isFinal && fs.existsSync(file)))
       throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
     if (isFinal) throw error;
     fs.renameSync(temporary, file);
@@ -52,7 +52,7 @@ export function makePrivateFile(file: string): fs.Stats | null {
     fs.closeSync(descriptor);
     return made;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return null;
+    if (errorCodeOf(error) === "EEXIST") return null;
     throw error;
   }
 }
@@ -68,7 +68,7 @@ export function replaceFile(temporary: string, file: string): void {
 type Content = string | Uint8Array | AsyncIterable<string>;
 
 /** Writes a temporary file beside the final path, so that no reader finds half of it. @returns its path */
-export async function writeBeside(file: string, content: Content, mode = 0o600): Promise<string> {
+export async function writeTemporaryFile(file: string, content: Content, mode = 0o600): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
   const handle = await open(temporary, "wx", mode);
   try {
@@ -76,7 +76,7 @@ export async function writeBeside(file: string, content: Content, mode = 0o600):
     await handle.sync();
     return temporary;
   } catch (error) {
-    discard(temporary);
+    discardFile(temporary);
     throw error;
   } finally {
     await handle.close();
@@ -84,11 +84,11 @@ export async function writeBeside(file: string, content: Content, mode = 0o600):
 }
 
 /** Deletes an unfinished file. A failure is ignored, because it would hide the error that came before. */
-export function discard(file: string): void {
+export function discardFile(file: string): void {
   try {
     fs.rmSync(file, { force: true });
   } catch {}
 }
 
 /** Gets the system's error code, such as `ENOENT`; "" for other errors. */
-export const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? "");
+export const errorCodeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? "");

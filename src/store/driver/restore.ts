@@ -4,11 +4,11 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
 import { type AuditSummary, compareSummaries, readAuditSummary } from "../evidence/audit-summary.ts";
-import { type BackupFacts, digestOf, type ReadAll, readFrozenFile } from "./backup.ts";
+import { type BackupFacts, hashFile, type RunSql, readFrozenFile } from "./backup.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openFile } from "./file.ts";
-import { codeOf, discard, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
+import { discardFile, errorCodeOf, nameNewFile, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 
 /** How long a restore waits for a command that still uses the old database, in milliseconds. */
 const oldInUseWaitMs = 2000;
@@ -26,7 +26,7 @@ export type RestoreOptions = {
   readonly stamp: string;
 };
 
-export type Restored = Awaited<ReturnType<typeof restoreBackup>>;
+export type RestoreResult = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
  * Replaces a database that no service uses by a backup. The copy is written and flushed under another name. Then one
@@ -37,7 +37,7 @@ export type Restored = Awaited<ReturnType<typeof restoreBackup>>;
  */
 export async function restoreBackup(options: RestoreOptions) {
   const { from, target } = options;
-  refuseExisting(options);
+  requireReplaceable(options);
   const lock = await lockFile(`${target}.lock`);
   const temporary = `${target}.restoring-${process.pid}`;
   try {
@@ -46,20 +46,20 @@ export async function restoreBackup(options: RestoreOptions) {
     for (const name of fs.readdirSync(dirname(target)).filter(isLeft))
       fs.rmSync(join(dirname(target), name), { force: true });
     await copyIn(from, temporary);
-    if ((await digestOf(temporary)) !== options.facts.sha256)
+    if ((await hashFile(temporary)) !== options.facts.sha256)
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
     const restored = await readFrozenFile(temporary, readAuditSummary);
     return await swap(temporary, target, `${target}.replaced-${options.stamp}`, restored);
   } finally {
-    discard(temporary);
+    discardFile(temporary);
     lock.close();
   }
 }
 
 /** Refuses to replace a database without `force`, or to follow a link. @throws TvsError REFUSED */
-export function refuseExisting({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
+export function requireReplaceable({ target, force }: Pick<RestoreOptions, "target" | "force">): void {
   refuseLink(target);
   if (!fs.existsSync(target) || force) return;
   const message = `${target} is there already; give an empty --data, or --force to replace it (it is kept under another name)`;
@@ -70,7 +70,7 @@ async function copyIn(from: string, temporary: string): Promise<void> {
   try {
     await pipeline(fs.createReadStream(from), fs.createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
   } catch (cause) {
-    if (codeOf(cause) === "ENOSPC") throw storeError(cause);
+    if (errorCodeOf(cause) === "ENOSPC") throw storeError(cause);
     const message = `${from} cannot be read, or not copied to ${dirname(temporary)}`;
     throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
@@ -94,7 +94,7 @@ async function swap(temporary: string, target: string, aside: string, restored: 
     // A WAL that the old database left would be replayed into the restored one.
     setSideFilesAside(target, aside);
     syncFolderOf(target);
-    placeNew(temporary, target);
+    nameNewFile(temporary, target);
     return { replaced: null, undone: null };
   }
   const old = await holdOld(target);
@@ -123,7 +123,7 @@ async function swap(temporary: string, target: string, aside: string, restored: 
  */
 async function holdOld(target: string) {
   const db = await openNative(target);
-  const all: ReadAll = (sql) => db.prepare(sql).all([]) as ReturnType<ReadAll>;
+  const all: RunSql = (sql) => db.prepare(sql).all([]) as ReturnType<RunSql>;
   const deadline = Date.now() + oldInUseWaitMs;
   const release = () => {
     db.exec("ROLLBACK");

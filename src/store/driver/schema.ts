@@ -48,7 +48,7 @@ export async function readSchema(driver: Driver, all = steps): Promise<number> {
 }
 
 /** Whether a register is complete. Its signing keys are made last. */
-export async function holdsRegister(driver: Driver): Promise<boolean> {
+export async function hasCompleteRegister(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }

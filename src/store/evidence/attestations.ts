@@ -1,12 +1,12 @@
 import type { AnsweredCall } from "../../domain/attestations.ts";
 import { lowestUuidAt, timeOfUuid } from "../../domain/clock.ts";
-import { attestations, callWrites } from "../calls.ts";
+import { attestationsTable, callWriter } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
 import type { Driver, Value } from "../driver/driver.ts";
 import { integer, integerOrNull, text } from "../driver/rows.ts";
-import { sqlForLookupsBy } from "./statement-people.ts";
+import { lookupsOfPersonSql } from "./statement-people.ts";
 
-const columns = attestations.columns.join(", ");
+const columns = attestationsTable.columns.join(", ");
 
 /** How much `issued_at` may differ from the order of ids, in seconds: clocks of nodes differ by up to a minute. */
 const maxClockSkewSeconds = 120;
@@ -24,8 +24,8 @@ const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 
 
 const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential = ?5) AS n, min(issued_at) FILTER (WHERE credential = ?5) AS first_at
   FROM (SELECT credential, issued_at FROM attestations WHERE partner_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4)`;
-const ofTeacher = sqlForLookupsBy("teacher_id", attestations.columns);
-const ofNin = sqlForLookupsBy("nin_index", attestations.columns);
+const ofTeacher = lookupsOfPersonSql("teacher_id", attestationsTable.columns);
+const ofNin = lookupsOfPersonSql("nin_index", attestationsTable.columns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
@@ -71,10 +71,10 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
 /** Creates the store of attestations. It only adds and reads them; retention deletes them. */
-export function createAttestationStore(driver: Driver, commit: Commit, writes = callWrites) {
+export function createAttestationStore(driver: Driver, commit: Commit, writes = callWriter) {
   /** Reads attestations. @param where the SQL from WHERE on @param from the table, or a query in parentheses */
   async function select(where: string, args: readonly Value[], from = "attestations") {
-    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestations.read);
+    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestationsTable.read);
   }
 
   /** Finds the ids of a span of time (ms since the epoch), with a tolerance for clocks. */

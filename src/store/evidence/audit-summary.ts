@@ -1,4 +1,4 @@
-import type { ReadAll } from "../driver/backup.ts";
+import type { RunSql } from "../driver/backup.ts";
 import { integer, text } from "../driver/rows.ts";
 
 const queries = {
@@ -28,7 +28,7 @@ export type Difference = { kind: AuditedKind; id: string; was: string | null; no
 type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
 
 /** Reads what `tvs restore` compares between the old and the restored database. */
-export function readAuditSummary(all: ReadAll): AuditSummary {
+export function readAuditSummary(all: RunSql): AuditSummary {
   const states = new Map<string, { kind: AuditedKind; id: string; state: string }>();
   for (const [kind, sql] of Object.entries(queries) as [AuditedKind, string][]) {
     for (const row of all(sql)) {

@@ -46,7 +46,7 @@ export function createEvidenceDisk(driver: Driver) {
         }
       },
     }),
-    /** Tries a write. @throws TvsError STORE_* if the disk refuses it, or still refuses as much as the evidence */
+    /** Tries an empty write, and after a refusal one of 1 MiB. @throws TvsError STORE_* if the disk refuses either */
     async probe(): Promise<void> {
       await driver.batch([bind(emptyWrite)]);
       if (isRefusing) await tryForRoom();

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { serviceActor } from "../../domain/changes.ts";
-import { hashBytes, type Tile, type TileAddress, tileHashes } from "../../domain/evidence/tree.ts";
-import { createRecorder, type Recorder } from "../changes.ts";
+import { hashBytes, hashesPerTile, type Tile, type TileAddress } from "../../domain/evidence/tree.ts";
+import { createChangeRecorder, type Recorder } from "../changes.ts";
 import { bind, type Driver, type Row, type SqlStatement } from "../driver/driver.ts";
 import {
   bytes,
@@ -22,7 +22,7 @@ const maxLevels = 7;
 /** The index of leaf hashes has parts of 2^18 attestations (`log_positions` in schema.sql says why). */
 const partBits = 18;
 
-const treeSize = `coalesce((SELECT position * ${tileHashes} + length(hashes) / ${hashBytes} FROM log_tiles
+const treeSize = `coalesce((SELECT position * ${hashesPerTile} + length(hashes) / ${hashBytes} FROM log_tiles
   WHERE level = 0 ORDER BY position DESC LIMIT 1), 0)`;
 const lastId = "coalesce((SELECT max(id) FROM attestations), 0)";
 const checkpointColumns = "SELECT log, size, signed_at, note FROM log_checkpoints";
@@ -78,7 +78,7 @@ export function createLogStore(driver: Driver, acting = serviceActor) {
     (await driver.query(sql, args))[0] ?? {};
   return {
     ...readTree(driver, one),
-    ...writeTree(driver, createRecorder(acting)),
+    ...writeTree(driver, createChangeRecorder(acting)),
     ...writeRetention(driver),
     /** Reads at most `limit` attestations with this id or a higher one, in the order of their ids. */
     async attested(from: number, limit: number) {
@@ -241,7 +241,7 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
 function cutStatements(size: number): SqlStatement[] {
   const statements: SqlStatement[] = [];
   for (let level = 0, left = size; level < maxLevels; level++) {
-    const [full, rest] = [Math.floor(left / tileHashes), left % tileHashes];
+    const [full, rest] = [Math.floor(left / hashesPerTile), left % hashesPerTile];
     const cut = "DELETE FROM log_tiles WHERE level = ? AND position >= ?";
     statements.push(bind(cut, [level, rest === 0 ? full : full + 1]));
     const shorten = "UPDATE log_tiles SET hashes = substr(hashes, 1, ?) WHERE level = ? AND position = ?";

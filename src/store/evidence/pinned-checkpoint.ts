@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { isEarlier } from "../../domain/evidence/log.ts";
-import { discard, replaceFile, writeBeside } from "../driver/files.ts";
+import { isEarlierNote } from "../../domain/evidence/log.ts";
+import { discardFile, replaceFile, writeTemporaryFile } from "../driver/files.ts";
 
 /** The largest file that is read, in bytes. A checkpoint with two signatures has less than a kilobyte. */
 const maxBytes = 64 * 1024;
@@ -31,15 +31,15 @@ export function openPinnedCheckpoint(file: string) {
     read,
     /**
      * Pins a checkpoint. When the promise resolves, the file is on the disk.
-     * @returns false if the pinned checkpoint is a later one ({@link isEarlier})
+     * @returns false if the pinned checkpoint is a later one ({@link isEarlierNote})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {
       let written: string | null = null;
       try {
-        written = await writeBeside(file, note);
+        written = await writeTemporaryFile(file, note);
         const pinned = read();
-        if (pinned !== null && isEarlier(note, pinned)) return false;
+        if (pinned !== null && isEarlierNote(note, pinned)) return false;
         replaceFile(written, file);
         return true;
       } catch (cause) {
@@ -47,7 +47,7 @@ export function openPinnedCheckpoint(file: string) {
         const message = `${file} cannot be written, and nothing is signed for without it; check the data directory`;
         throw new TvsError("STORE_READ_ONLY", message, { cause });
       } finally {
-        if (written !== null) discard(written);
+        if (written !== null) discardFile(written);
       }
     },
   };

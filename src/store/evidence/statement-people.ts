@@ -1,5 +1,5 @@
 import type { StatedPerson } from "../../domain/attestations.ts";
-import { rowsInJson, type SqlStatement } from "../driver/driver.ts";
+import { formatRowsAsJson, type SqlStatement } from "../driver/driver.ts";
 
 /** The table of the people in statements. A statement has one attestation, which names no single person. */
 
@@ -18,7 +18,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
 export function peopleStatements(people: readonly StatedPerson[], statementId: string): SqlStatement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
-    { sql: insert, args: [rowsInJson(rows), statementId] },
+    { sql: insert, args: [formatRowsAsJson(rows), statementId] },
     { sql: noteVerified, args: [statementId] },
   ];
 }
@@ -33,7 +33,7 @@ const ofPerson: Readonly<Record<string, string>> = {
 };
 
 /** SQL for the lookups of a person (?1), in attestations and in statements. @param columns of an attestation */
-export function sqlForLookupsBy(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
+export function lookupsOfPersonSql(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
   const selected = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
   return `SELECT id, ${columns.join(", ")} FROM attestations WHERE ${key} = ?1
     UNION ALL SELECT attestations.id, ${selected.join(", ")} FROM statement_people AS person

@@ -1,7 +1,7 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { LibsqlServer } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { bindable, type Row, type SqlStatement, storeError, type Transaction } from "../driver/driver.ts";
+import { makeBindable, type Row, type SqlStatement, storeError, type Transaction } from "../driver/driver.ts";
 import { sendToServer } from "./answers.ts";
 import { isRefusedStatement, isTimeout } from "./errors.ts";
 
@@ -115,7 +115,7 @@ const rowsOf = (results: readonly { readonly rows: readonly unknown[] }[]) =>
 /** Converts the values of a statement for sending. @throws TvsError for a value that no column can hold unchanged */
 export function sentStatement({ sql, args }: SqlStatement): SentStatement {
   try {
-    return { sql, args: args.map(bindable) };
+    return { sql, args: args.map(makeBindable) };
   } catch (error) {
     throw storeError(error);
   }

@@ -12,7 +12,7 @@ import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
 import type { AppOptions } from "../../../src/service.ts";
-import { answerOf } from "../../harness/answer.ts";
+import { sendToApp } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { aTeacher } from "../../harness/samples.ts";
@@ -89,7 +89,7 @@ async function openExampleWorld() {
     if (init.as !== undefined) headers.set("Authorization", `Bearer ${keys[init.as]}`);
     const body = typeof init.body === "string" ? init.body : JSON.stringify(init.body);
     const method = init.method ?? (init.body === undefined ? "GET" : "POST");
-    const response = await answerOf(app, path, { method, headers, ...(body && { body }) });
+    const response = await sendToApp(app, path, { method, headers, ...(body && { body }) });
     return isDescribed(path)
       ? expectDocumented(response, path, method)
       : ((await response.json()) as unknown);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkDisk, checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
-import { signingCheck } from "../../../cli/doctor/service.ts";
+import { makeSigningCheck } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
@@ -47,13 +47,13 @@ test("tvs doctor finds no failure on a healthy machine", () =>
 test("tvs doctor warns where a batch would take longer than a caller waits for it", () => {
   const engine = { name: "webcrypto" as const, description: "WebCrypto" };
   const signer = { engine, reason: null, lacksCryptoMb: false };
-  expect(signingCheck(signer, 100)).toMatchObject({ result: "ok", advice: null });
-  expect(signingCheck(signer, 99)).toMatchObject({
+  expect(makeSigningCheck(signer, 100)).toMatchObject({ result: "ok", advice: null });
+  expect(makeSigningCheck(signer, 99)).toMatchObject({
     result: "warn",
     found: "WebCrypto, 99 RSA-2048 signatures a second",
     advice: "give the service more processor time",
   });
-  expect(signingCheck({ ...signer, lacksCryptoMb: true }, 100).found).toEndWith("with libcrypto-mb11");
+  expect(makeSigningCheck({ ...signer, lacksCryptoMb: true }, 100).found).toEndWith("with libcrypto-mb11");
 });
 
 test("tvs doctor creates neither a data folder nor a database", () =>

@@ -2,11 +2,11 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  appendTo,
+  appendToTree,
+  computeRoot,
   consistencyProof,
   leafHash,
   type ReadTiles,
-  rootOf,
 } from "../../../src/domain/evidence/tree.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { formatVerifierKey } from "../../../src/partner/signed-note.ts";
@@ -24,7 +24,7 @@ async function makeTree(size: number, common = size) {
   const tiles = new Map<string, Uint8Array>();
   const read: ReadTiles = async (addresses) =>
     addresses.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
-  for (const { level, position, hashes } of await appendTo(0, leaves, read))
+  for (const { level, position, hashes } of await appendToTree(0, leaves, read))
     tiles.set(`${level}/${position}`, hashes);
   return { size, read };
 }
@@ -34,7 +34,7 @@ type Signing = { by?: ReturnType<typeof aCheckpointKey>; as?: string; seconds?: 
 
 async function noteOf(tree: Tree, { by = key, as = origin, seconds }: Signing = {}): Promise<string> {
   const { size, read } = await tree;
-  const root = new Uint8Array(await rootOf(size, read));
+  const root = new Uint8Array(await computeRoot(size, read));
   return signCheckpoint({ origin: as, size, root }, seconds ?? Math.floor(Date.now() / 1000), by);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { explainAttempt, nextStep } from "../../../cli/partners/delivery-advice.ts";
+import { adviseNext, explainAttempt } from "../../../cli/partners/delivery-advice.ts";
 import { deliveryErrors } from "../../../src/delivery/exchange.ts";
 import type { Delivery } from "../../../src/domain/deliveries.ts";
 import type { DisabledReason } from "../../../src/domain/webhooks.ts";
@@ -32,7 +32,7 @@ test("tvs explains a delivery attempt by its HTTP status", () => {
 test.each(Object.keys(deliveryErrors))(
   "the advice on a delivery that failed with %s names the remedy first, then the retry",
   (lastError) => {
-    const words = nextStep(aDeadOne({ lastError }), running);
+    const words = adviseNext(aDeadOne({ lastError }), running);
     expect(words).toMatch(/^.{20,}; then tvs webhooks retry d1$/);
     expect(words).not.toContain("PARTNER");
   },
@@ -42,7 +42,7 @@ test.each(["ENDPOINT_INVALID", "ADDRESS_REFUSED"])(
   "the advice on a delivery that failed with %s names --allow-private-webhooks",
   (lastError) => {
     expect(explainAttempt({ error: lastError, status: null })).toContain("without --allow-private-webhooks");
-    const step = nextStep(aDeadOne({ lastError }), running);
+    const step = adviseNext(aDeadOne({ lastError }), running);
     expect(step).toContain("restart tvs serve with --allow-private-webhooks");
   },
 );
@@ -85,5 +85,5 @@ test.each<[name: string, delivery: Delivery, situation: typeof running, words: R
   ["pending without a service", aDelivery(), { ...running, serviceRunning: false }, /start tvs serve/],
   ["delivered", aDelivery({ state: "delivered" }), running, /^nothing/],
 ])("tvs gives the right advice on a delivery that is %s", (_name, delivery, situation, words) => {
-  expect(nextStep(delivery, situation)).toMatch(words);
+  expect(adviseNext(delivery, situation)).toMatch(words);
 });

@@ -10,7 +10,7 @@ import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
-import { checkpointKeyOf } from "../../../src/domain/evidence/log.ts";
+import { decryptCheckpointKey } from "../../../src/domain/evidence/log.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { deriveSecrets, type Secrets } from "../../../src/domain/secrets.ts";
 import { purposes } from "../../../src/partner/contract.ts";
@@ -21,7 +21,7 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { createLogStore } from "../../../src/store/evidence/log.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
-import { answerOf } from "../../harness/answer.ts";
+import { sendToApp } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { testTimeoutMs } from "../../harness/program.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
@@ -49,7 +49,7 @@ async function makeRegister(): Promise<void> {
   const app = createApp(service, { publicPerMinute: 1_000, trustedProxies: [] });
 
   async function ask(regNo: string, file: string): Promise<string> {
-    const answer = await answerOf(app, "/v1/inter-agency/eligibility-check", {
+    const answer = await sendToApp(app, "/v1/inter-agency/eligibility-check", {
       method: "POST",
       headers: { Authorization: `Bearer ${text}`, "Content-Type": "application/json" },
       body: JSON.stringify({ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }),
@@ -117,7 +117,7 @@ async function forgeProof(jws: string): Promise<void> {
   const note = await steal(async ({ driver, secrets }) => {
     const [log] = await createLogStore(driver).logs();
     if (log === undefined) throw new Error("there is no log");
-    return signCheckpoint({ origin: log.origin, size: 1, root }, seconds, checkpointKeyOf(log, secrets));
+    return signCheckpoint({ origin: log.origin, size: 1, root }, seconds, decryptCheckpointKey(log, secrets));
   });
   await writeFile(join(shell.home, "forged.proof"), `c2sp.org/tlog-proof@v1\nindex 0\n\n${note}`);
 }

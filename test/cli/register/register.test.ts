@@ -65,7 +65,7 @@ test("the refusal of a missing register names the path of --database", () =>
     expect(readdirSync(folder)).toEqual([]);
   }));
 
-test("the refusal of a missing register mentions a sandbox in the same folder", () =>
+test("a command that finds no register mentions the sandbox in the same folder", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await mkdir(dataDir);
     writeFileSync(join(dataDir, "sandbox.db"), "x");

@@ -6,9 +6,9 @@ import { readConfig } from "../../../src/config.ts";
 import { changedSettings, storedSettings } from "../../../src/domain/settings.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { png } from "../../harness/png.ts";
+import { makePng } from "../../harness/png.ts";
 
-const logo = png(3, 2);
+const logo = makePng(3, 2);
 
 test("the setting --site reads and stores a site file and its logo, and --site none removes them", () =>
   withTempDir(async (folder) => {

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { sheetReaderIn } from "../../../cli/register/workbook-process.ts";
+import { makeSheetReader } from "../../../cli/register/workbook-process.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const main = new URL("../../../cli/main.ts", import.meta.url).href;
 
@@ -19,6 +19,6 @@ test("a workbook that needs more than the memory limit is refused, and the proce
   withTempDir(async (folder) => {
     const file = join(folder, "reader.ts");
     await writeFile(file, watched(1));
-    const read = sheetReaderIn(pathToFileURL(file));
-    expect(String(await rejection(read(new Uint8Array(10), {})))).toMatch(/larger than tvs reads/);
+    const read = makeSheetReader(pathToFileURL(file));
+    expect(String(await catchError(read(new Uint8Array(10), {})))).toMatch(/larger than tvs reads/);
   }));

@@ -17,7 +17,7 @@ import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 type World = {
@@ -150,7 +150,7 @@ test.concurrent("if another program creates the output file during the work, tha
       const report = prepareOutput({ flag: "--report", path, force, config });
       writeFileSync(join(folder, "theirs"), "theirs");
       symlinkSync(join(folder, "theirs"), path);
-      const refusal = (await rejection(report.write("ours"))) as { code: string; message: string };
+      const refusal = (await catchError(report.write("ours"))) as { code: string; message: string };
       expect(refusal.code).toBe("REFUSED");
       expect(readFileSync(path, "utf8")).toBe("theirs");
       const kept = /is in (.*)$/.exec(refusal.message)?.[1] ?? "";

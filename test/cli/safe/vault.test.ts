@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { masterKeyAtHand, openVault } from "../../../cli/safe/vault.ts";
+import { findMasterKey, unlockSecrets } from "../../../cli/safe/vault.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newMasterKey } from "../../../src/domain/secrets.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
 
@@ -13,23 +13,23 @@ const configOf = (data: string, key?: string) => readConfig({ data }, { TVS_MAST
 
 test("the first use of a database creates a master key file that only its owner can read, and stores a check value", () =>
   withStores(async ({ folder, settings }) => {
-    const made = await openVault(configOf(folder), settings);
+    const made = await unlockSecrets(configOf(folder), settings);
     const file = join(folder, "master.key");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(file, "utf8")).toMatch(/^[\w-]{43}\n$/);
     expect((await settings.read()).get("master_key_check")).toBe(made.check);
-    expect((await openVault(configOf(folder), settings)).check).toBe(made.check);
+    expect((await unlockSecrets(configOf(folder), settings)).check).toBe(made.check);
   }));
 
 test("the first use of a database uses an existing master key file, such as after a kill", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), `${masterKey}\n`);
-    expect((await openVault(configOf(folder), settings)).check).toBe(secrets.check);
+    expect((await unlockSecrets(configOf(folder), settings)).check).toBe(secrets.check);
   }));
 
 test("the first use of a database with the master key in the environment writes no file, and stores only a derived value", () =>
   withStores(async ({ folder, settings }) => {
-    await openVault(configOf(folder, masterKey), settings);
+    await unlockSecrets(configOf(folder, masterKey), settings);
     expect(existsSync(join(folder, "master.key"))).toBe(false);
     const values = [...(await settings.read()).values()].join();
     expect(values).toContain(secrets.check);
@@ -39,15 +39,15 @@ test("the first use of a database with the master key in the environment writes 
 test("the first use of a database stores no check value if the master key file cannot be written", () =>
   withStores(async ({ folder, settings }) => {
     const config = { ...configOf(folder), masterKeyFile: join(folder, "missing", "master.key") };
-    expect(await rejection(openVault(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
+    expect(await catchError(unlockSecrets(config, settings))).toMatchObject({ code: "STORE_READ_ONLY" });
     expect((await settings.read()).has("master_key_check")).toBe(false);
   }));
 
 test("a database whose master key is missing is refused, and no new master key is made", () =>
   withStores(async ({ folder, settings }) => {
-    await openVault(configOf(folder), settings);
+    await unlockSecrets(configOf(folder), settings);
     unlinkSync(join(folder, "master.key"));
-    const refusal = await rejection(openVault(configOf(folder), settings));
+    const refusal = await catchError(unlockSecrets(configOf(folder), settings));
     expect(refusal).toMatchObject({ code: "MASTER_KEY_MISSING" });
     expect(String(refusal)).toContain("TVS_MASTER_KEY");
     expect(existsSync(join(folder, "master.key"))).toBe(false);
@@ -55,12 +55,12 @@ test("a database whose master key is missing is refused, and no new master key i
 
 test("a database is refused with another master key, from a file or the environment, and not changed", () =>
   withStores(async ({ folder, settings }) => {
-    const { check } = await openVault(configOf(folder), settings);
+    const { check } = await unlockSecrets(configOf(folder), settings);
     const other = newMasterKey();
     const wrong = [configOf(folder, other), configOf(folder)];
     writeFileSync(join(folder, "master.key"), `${other}\n`);
     for (const config of wrong) {
-      const refusal = await rejection(openVault(config, settings));
+      const refusal = await catchError(unlockSecrets(config, settings));
       expect(refusal).toMatchObject({ code: "MASTER_KEY_WRONG" });
       expect(String(refusal)).not.toContain(other);
     }
@@ -71,13 +71,13 @@ test("a database is refused with a malformed master key", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), "");
     for (const config of [configOf(folder, "short"), configOf(folder)])
-      expect(await rejection(openVault(config, settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
+      expect(await catchError(unlockSecrets(config, settings))).toMatchObject({ code: "MASTER_KEY_INVALID" });
   }));
 
 test("the master key in the environment takes precedence over the master key file", () =>
   withTempDir(async (folder) => {
     writeFileSync(join(folder, "master.key"), "from the file");
-    expect(masterKeyAtHand(configOf(folder, "from the environment"))).toBe("from the environment");
-    expect(masterKeyAtHand(configOf(folder))).toBe("from the file");
-    expect(masterKeyAtHand(configOf(join(folder, "nowhere")))).toBeUndefined();
+    expect(findMasterKey(configOf(folder, "from the environment"))).toBe("from the environment");
+    expect(findMasterKey(configOf(folder))).toBe("from the file");
+    expect(findMasterKey(configOf(join(folder, "nowhere")))).toBeUndefined();
   }));

@@ -9,7 +9,7 @@ import { testWebhook } from "../../../src/domain/webhooks.ts";
 import { configureLog } from "../../../src/logger.ts";
 import { purposes } from "../../../src/partner/contract.ts";
 import { startReceiver } from "../../delivery/receiver.ts";
-import { answerOf } from "../../harness/answer.ts";
+import { sendToApp } from "../../harness/answer.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
@@ -69,7 +69,7 @@ test("health is 503 from the first write that a full disk refused until the disk
       const app = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
       const ask = async (path: string) => {
         const headers = { Authorization: `Bearer ${text}` };
-        return (await answerOf(app, `/v1/inter-agency${path}`, { headers })).status;
+        return (await sendToApp(app, `/v1/inter-agency${path}`, { headers })).status;
       };
       const health = () => {
         // A probe's outcome counts for a second.

@@ -4,11 +4,11 @@ import {
   escapeControls,
   exitCodeOf,
   exitCodes,
+  formatRecord,
+  formatTable,
   parseCount,
   parseDuration,
   parseTime,
-  record,
-  table,
 } from "../../../cli/terminal/output.ts";
 import { type ErrorCode, TvsError } from "../../../src/domain/errors.ts";
 
@@ -75,29 +75,29 @@ test.each([
 
 test("a printed table is aligned, without lines, colour or trailing spaces", () => {
   const rows = [["a", "active"] as const, ["long one", null] as const];
-  expect(table(["kid", "state"], rows)).toBe("kid       state\na         active\nlong one  -");
+  expect(formatTable(["kid", "state"], rows)).toBe("kid       state\na         active\nlong one  -");
 });
 
 test("a printed record has a line for each member", () => {
-  expect(record({ id: 1, name: "Ada", on: false, none: null, missing: undefined, empty: "" })).toBe(
+  expect(formatRecord({ id: 1, name: "Ada", on: false, none: null, missing: undefined, empty: "" })).toBe(
     ["id       1", "name     Ada", "on       false", "none     -", "missing  -", "empty    -"].join("\n"),
   );
 });
 
 test("control characters of values are escaped in printed tables and records", () => {
-  expect(table(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
-  expect(record({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
+  expect(formatTable(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
+  expect(formatRecord({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
 });
 
 test("a printed table shows times to the second, and a printed record shows them in full", () => {
   const time = "2026-01-31T12:00:00.123Z";
-  expect(table(["AT"], [[time]])).toBe("AT\n2026-01-31T12:00:00Z");
-  expect(record({ at: time })).toBe(`at  ${time}`);
+  expect(formatTable(["AT"], [[time]])).toBe("AT\n2026-01-31T12:00:00Z");
+  expect(formatRecord({ at: time })).toBe(`at  ${time}`);
 });
 
 test("the long list of a printed record continues on further lines, and no word is broken", () => {
   const purposes = Array.from({ length: 8 }, (_, index) => `PURPOSE_NUMBER_${index}`);
-  const lines = record({ id: "x", purposes: purposes.join(", ") }).split("\n");
+  const lines = formatRecord({ id: "x", purposes: purposes.join(", ") }).split("\n");
   expect(lines.length).toBeGreaterThan(2);
   for (const line of lines.slice(2)) expect(line).toMatch(/^ {10}PURPOSE_/);
   const shown = lines.slice(1).join(" ");

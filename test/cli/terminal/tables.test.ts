@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { layOutTable, nameAndValue } from "../../../cli/terminal/tables.ts";
+import { alignValue, layOutTable } from "../../../cli/terminal/tables.ts";
 
 const heading = (title: string) => title;
 
@@ -24,13 +24,13 @@ test("a printed table wraps a sentence if wide characters leave too little room"
 
 test("a printed record wraps a value by terminal columns, not by characters", () => {
   const value = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
-  const [, second] = nameAndValue({ name: "title", pad: 0, value, width: 40 }).split("\n");
+  const [, second] = alignValue({ name: "title", pad: 0, value, width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 
 test("a wrapped line keeps a number together with its word", () => {
   const value = "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND";
-  expect(nameAndValue({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
+  expect(alignValue({ name: "licenses", pad: 9, value, width: 40 }).split(/\n */)).toEqual([
     "licenses           57 VALID, 2 EXPIRED,",
     "0 REVOKED, 1 NOT_FOUND",
   ]);

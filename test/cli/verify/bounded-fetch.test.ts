@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { fetchBounded } from "../../../cli/verify/bounded-fetch.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 test("a compressed HTTP response is refused unread, because it may expand to any size", async () => {
   const asked: (string | undefined)[] = [];
@@ -13,7 +13,7 @@ test("a compressed HTTP response is refused unread, because it may expand to any
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const error = await rejection(fetchBounded(url, 60_000));
+  const error = await catchError(fetchBounded(url, 60_000));
   server.close();
   expect(error).toMatchObject({
     code: "INPUT_UNREADABLE",

@@ -5,14 +5,14 @@
  */
 
 import { beforeAll, expect, test } from "bun:test";
-import { newLog } from "../../../src/domain/evidence/log.ts";
+import { createLog } from "../../../src/domain/evidence/log.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
 import type { SqlStatement } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { attest } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { addTried } from "../../harness/trial.ts";
+import { reportTries } from "../../harness/trial.ts";
 import {
   acting,
   aSignedAttestation,
@@ -92,7 +92,7 @@ const cut = (size: number) => [
 const thief = deriveSecrets(newMasterKey());
 const theirLog = (number: number): SqlStatement => {
   const by = { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") };
-  const log = newLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
+  const log = createLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
   const { origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
   const sql = "INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
   return bound(sql, number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac);
@@ -289,7 +289,7 @@ for (const [state, name, changes, finding, isRefused] of attacks)
   test(`the audit of the evidence log reports it if ${name}`, async () => {
     const made = await tampered(state(), typeof changes === "function" ? changes() : changes);
     const { before, refused, after } = await attacked(made);
-    addTried({ attacks: 1 });
+    reportTries({ attacks: 1 });
     expect(before.findings.map(({ what, says }) => `${what}: ${says}`).join("\n")).toMatch(finding);
     if (isRefused === "refused") expect(refused).toContain("the database is behind");
     else expect(refused).toBeNull();

@@ -7,20 +7,20 @@ import {
   startReconciling,
 } from "../../../src/domain/evidence/checkpoint.ts";
 import {
-  checkpointKeyOf,
+  decryptCheckpointKey,
   ensureLog,
-  headIn,
-  linkOf,
-  linkTo,
+  findPreviousLine,
+  makePreviousLine,
   originOf,
-  treeHeadOf,
+  readHead,
+  requireHead,
 } from "../../../src/domain/evidence/log.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
 import { notesIn } from "./audited-register.ts";
@@ -65,8 +65,8 @@ describe("signing", () => {
       await attestAll(3);
       const second = await writer.checkpoint();
       expect([first?.size, second?.size]).toEqual([2, 3]);
-      expect(linkOf(treeHeadOf(first?.note ?? ""))).toBe(linkTo(null));
-      expect(linkOf(treeHeadOf(second?.note ?? ""))).toBe(linkTo(first?.note ?? ""));
+      expect(findPreviousLine(requireHead(first?.note ?? ""))).toBe(makePreviousLine(null));
+      expect(findPreviousLine(requireHead(second?.note ?? ""))).toBe(makePreviousLine(first?.note ?? ""));
       expect(pinned.note).toBe(second?.note ?? "");
     }));
 
@@ -155,7 +155,7 @@ describe("reconciling", () => {
         return found;
       };
       await createLogWriter({ ...dependencies, store: { ...store, newest } }).reconcile();
-      expect([reads, treeHeadOf(pinned.note ?? "").size]).toEqual([1, 3]);
+      expect([reads, requireHead(pinned.note ?? "").size]).toEqual([1, 3]);
     }));
 
   test("a node pins no forged checkpoint, and no tree that does not extend the pinned one", () =>
@@ -166,14 +166,14 @@ describe("reconciling", () => {
       const put = (note: string) =>
         run("INSERT OR REPLACE INTO log_checkpoints (log, size, signed_at, note) VALUES (1, 2, 0, ?)", note);
       await put("none");
-      expect(await rejection(writer.reconcile())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await catchError(writer.reconcile())).toMatchObject({ code: "STORE_CORRUPT" });
       const [log] = await store.logs();
       if (log === undefined) throw new Error("there is no log");
       await attestAll(2);
       await writer.append();
       const forged = { origin: log.origin, size: 2, root: new Uint8Array(32) };
-      await put(await signCheckpoint(forged, 1, checkpointKeyOf(log, secrets)));
-      expect(await rejection(writer.reconcile())).toMatchObject({ code: "LOG_BEHIND" });
+      await put(await signCheckpoint(forged, 1, decryptCheckpointKey(log, secrets)));
+      expect(await catchError(writer.reconcile())).toMatchObject({ code: "LOG_BEHIND" });
       expect(pinned.note).toBe(kept);
     }));
 
@@ -205,9 +205,9 @@ describe("a new log", () => {
         firstSize: 2,
       });
       const first = await writer.checkpoint();
-      expect(linkOf(treeHeadOf(first?.note ?? ""))).toBe(linkTo(last?.note ?? ""));
-      expect(treeHeadOf(first?.note ?? "").root).toEqual(treeHeadOf(last?.note ?? "").root);
-      expect(headIn(pinned.note)?.origin).toBe("verify.example/log/2");
+      expect(findPreviousLine(requireHead(first?.note ?? ""))).toBe(makePreviousLine(last?.note ?? ""));
+      expect(requireHead(first?.note ?? "").root).toEqual(requireHead(last?.note ?? "").root);
+      expect(readHead(pinned.note)?.origin).toBe("verify.example/log/2");
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);
     }));
 
@@ -257,7 +257,7 @@ test("a running service appends to the log, signs and reconciles until it stops,
     const stopFollowing = startReconciling({ writer: other.writer, clock, onError });
     await attestAll(1);
     await until(async () => (await store.newest())?.size === 1);
-    await until(() => headIn(other.pinned.note)?.size === 1);
+    await until(() => readHead(other.pinned.note)?.size === 1);
     await attestAll(2);
     await Promise.all([stopBuilding(), stopFollowing()]);
     expect((await store.newest())?.size).toBe(2);

@@ -10,7 +10,12 @@ import { settleRestoredLog } from "../../../cli/evidence/restored-log.ts";
 import { createStores } from "../../../cli/open.ts";
 import { readConfig } from "../../../src/config.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
-import { ensureLog, linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/log.ts";
+import {
+  ensureLog,
+  findPreviousLine,
+  makePreviousLine,
+  requireHead,
+} from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver, Transaction } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
@@ -22,7 +27,7 @@ import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
-import { addTried } from "../../harness/trial.ts";
+import { reportTries } from "../../harness/trial.ts";
 import { aSignedAttestation, auditDatabase, notesIn } from "./audited-register.ts";
 
 const issuer = "https://verify.example.org";
@@ -115,8 +120,8 @@ const audited = (driver: Driver, pinned: string | null) =>
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
   const kept = await notesIn(driver);
   expect(kept).toEqual(expect.arrayContaining([...seen]));
-  expect(kept.map((note) => linkOf(treeHeadOf(note)) ?? "")).toEqual(
-    [null, ...kept.slice(0, -1)].map(linkTo),
+  expect(kept.map((note) => findPreviousLine(requireHead(note)) ?? "")).toEqual(
+    [null, ...kept.slice(0, -1)].map(makePreviousLine),
   );
   for (const { note } of pins) {
     expect(note).toBe(kept.at(-1) ?? "");
@@ -147,7 +152,7 @@ for (const kind of driverKinds)
               const [own, other] = [aPinnedCheckpoint(), aPinnedCheckpoint()];
               await prepare(driver, own);
               await aNode(driver, other).writer.reconcile();
-              addTried({ kills: 1 });
+              reportTries({ kills: 1 });
               const life = createLife(steps);
               await act(aNode(driver, own, life)).catch(() => {});
               isOver = !life.isDead();
@@ -213,7 +218,7 @@ test(
           const healed = aNode(copy, memory);
           await healed.writer.reconcile();
           await healed.writer.checkpoint();
-          expect(treeHeadOf(memory.note ?? "").origin).toBe("verify.example.org/log/2");
+          expect(requireHead(memory.note ?? "").origin).toBe("verify.example.org/log/2");
           expect(await audited(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });
         }
         await copy.close();

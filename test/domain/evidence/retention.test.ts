@@ -4,18 +4,18 @@ import { createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import {
   mayBePruned,
-  openRetention,
   parseRetention,
   pruneAttestations,
   readRetentionState,
   retentionSettings,
-  signRetention,
+  signRetentionNote,
   startRetention,
+  verifyRetentionNote,
 } from "../../../src/domain/evidence/retention.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { readKey } from "../../harness/keys.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { secrets } from "../../harness/samples.ts";
 import { type TestStores, withStoresAt } from "../../harness/store.ts";
 import { aSignedAttestation, type Signer } from "./audited-register.ts";
@@ -86,13 +86,16 @@ describe("attestations older than the retention period", () => {
       const [log] = await evidence.logs();
       if (log === undefined) throw new Error("there is no log");
       const note = (await evidence.retention()) ?? "";
-      expect(await openRetention(note, log)).toEqual({ position: 20, issuedBefore: startAt / 1000 + 21 });
+      expect(await verifyRetentionNote(note, log)).toEqual({
+        position: 20,
+        issuedBefore: startAt / 1000 + 21,
+      });
       const moved = note.replace("\n20\n", "\n21\n");
       for (const other of [moved, pinned.note ?? "", "", note.replaceAll("verify.example", "other.example")])
-        expect(await openRetention(other, log)).toBeNull();
+        expect(await verifyRetentionNote(other, log)).toBeNull();
       // The first line tells a retention note from a checkpoint, which the same key signs.
-      const signed = await signRetention({ position: 1, issuedBefore: 2 }, log, secrets);
-      expect(await openRetention(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
+      const signed = await signRetentionNote({ position: 1, issuedBefore: 2 }, log, secrets);
+      expect(await verifyRetentionNote(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
     }));
 
   test("retention deletes nothing until the log has a pinned checkpoint", () =>
@@ -133,10 +136,10 @@ describe("attestations older than the retention period", () => {
       await sign();
       age(8);
       await settings.write({ keep_attestations: "100d" });
-      expect(await rejection(prune())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await settings.write(retentionSettings("90d", secrets));
       await driver.batch([{ sql: "INSERT INTO log_retention (id, note) VALUES (1, 'none')", args: [] }]);
-      expect(await rejection(prune())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);
       expect(await prune()).toBe(8);
       expect((await evidence.retention())?.split("\n")[2]).toBe("8");

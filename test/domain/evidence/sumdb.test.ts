@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { verifierKeyOf } from "../../../src/domain/evidence/log.ts";
-import { consistencyProof, inclusionProof, rootOf } from "../../../src/domain/evidence/tree.ts";
+import { computeRoot, consistencyProof, inclusionProof } from "../../../src/domain/evidence/tree.ts";
 import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
 import { readNote, readVerifierKey, verifyEd25519 } from "../../../src/partner/signed-note.ts";
-import { attestSome, newestNote, withLog } from "../../harness/evidence-log.ts";
+import { attestCalls, newestNote, withLog } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 
 /** Debian's golang-golang-x-mod-dev, which Go finds without modules and without a network. */
@@ -45,7 +45,7 @@ function askOfLog(dataDir: string, note: string): Promise<Question> {
       Consistency: [],
     };
     for (const size of sizes) {
-      question.Roots.push(encode(await rootOf(size, read)));
+      question.Roots.push(encode(await computeRoot(size, read)));
       for (let index = 0; index < size; index++) {
         const hashes = (await inclusionProof(index, size, read)).map(encode);
         question.Inclusions.push({ Index: index, Size: size, Hashes: hashes });
@@ -72,7 +72,7 @@ describe.skipIf(!hasSumdb)("Go's checksum database and the evidence log", () => 
   let question: Question;
   let answer: Answer;
   beforeAll(async () => {
-    await attestSome(dataDir, leaves);
+    await attestCalls(dataDir, leaves);
     question = await askOfLog(dataDir, await newestNote(dataDir));
     answer = askGo(question);
   });

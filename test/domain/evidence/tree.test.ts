@@ -1,22 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
-  appendTo,
+  appendToTree,
+  computeRoot,
   consistencyProof,
-  growTree,
+  createRootBuilder,
   hasRoot,
   inclusionProof,
-  leafAt,
   leafHash,
   missingLeafHash,
   provenLeaves,
   type ReadTiles,
-  rootOf,
+  readLeaf,
   type Tile,
   type TileAddress,
 } from "../../../src/domain/evidence/tree.ts";
 import { leaf, mth, path, proof } from "../../fixtures/rfc6962.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
@@ -27,7 +27,7 @@ async function grown(steps: readonly number[]): Promise<{ size: number; read: Re
     places.map(({ level, position }) => tiles.get(`${level} ${position}`) ?? new Uint8Array());
   let size = 0;
   for (const step of steps) {
-    const changed: readonly Tile[] = await appendTo(size, leaves.slice(size, size + step), read);
+    const changed: readonly Tile[] = await appendToTree(size, leaves.slice(size, size + step), read);
     for (const { level, position, hashes } of changed) tiles.set(`${level} ${position}`, hashes);
     size += step;
   }
@@ -47,9 +47,9 @@ describe("the evidence log's tree in tiles", () => {
     );
     for (const n of sizes) {
       const d = leaves.slice(0, n);
-      expect(hex([await rootOf(n, read)])).toEqual(hex([mth(d)]));
+      expect(hex([await computeRoot(n, read)])).toEqual(hex([mth(d)]));
       for (const index of [0, 1, 2, 127, 255, 256, 511, 512, n - 1].filter((at) => at < n)) {
-        expect(hex([(await leafAt(index, read)) ?? new Uint8Array()])).toEqual(hex([leaves[index] as Buffer]));
+        expect(hex([(await readLeaf(index, read)) ?? new Uint8Array()])).toEqual(hex([leaves[index] as Buffer]));
         expect(hex(await inclusionProof(index, n, read))).toEqual(hex(path(index, d)));
       }
       for (const from of sizes.filter((m) => m <= n))
@@ -59,24 +59,24 @@ describe("the evidence log's tree in tiles", () => {
 
   test("the root of an empty tree is the hash of an empty text", async () => {
     const { read } = await grown([]);
-    expect(hex([await rootOf(0, read)])).toEqual(hex([mth([])]));
+    expect(hex([await computeRoot(0, read)])).toEqual(hex([mth([])]));
   });
 
   test("a tree has no leaf at an index of its size or above", async () => {
     const { read } = await grown([3]);
-    expect(await leafAt(3, read)).toBeNull();
+    expect(await readLeaf(3, read)).toBeNull();
   });
 });
 
 test("an append to a tree changes only the tiles that grow, and stores only hashes of that tree", async () => {
   const { read } = await grown([]);
   const changedBy = async (count: number) =>
-    (await appendTo(0, leaves.slice(0, count), read)).map(({ level, position }) => [level, position]);
+    (await appendToTree(0, leaves.slice(0, count), read)).map(({ level, position }) => [level, position]);
   expect(await changedBy(0)).toEqual([]);
   expect(await changedBy(1)).toEqual([[0, 0]]);
   expect((await changedBy(256)).join(" ")).toBe("0,0 1,0");
   const [first, second, third] = leaves as [Buffer, Buffer, Buffer];
-  const [tile] = await appendTo(1, [third], async () => [Buffer.concat([first, second])]);
+  const [tile] = await appendToTree(1, [third], async () => [Buffer.concat([first, second])]);
   expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
 });
 
@@ -117,17 +117,17 @@ test("provenLeaves returns the leaves of a tile only if they lead to the signed 
   for (const lost of [short, without(0), without(1), async () => []])
     expect(await provenLeaves(1, signed, lost)).toBeNull();
   expect(await hasRoot(signed, async () => [])).toBe(false);
-  const error = await rejection(inclusionProof(1, 2, async () => []));
+  const error = await catchError(inclusionProof(1, 2, async () => []));
   expect(error).toEqual(new RangeError("the tile has no such hash"));
   const broken: ReadTiles = async (places) =>
     places[0]?.level === 0 ? read(places) : Promise.reject("gone");
-  expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
+  expect(await catchError(provenLeaves(1, signed, broken))).toBe("gone");
 });
 
 test("a tree that grows leaf by leaf has the same root, and reports each hash above the leaves", async () => {
   const { read } = await grown([1500]);
   const found: { place: TileAddress; root: Uint8Array }[] = [];
-  const tree = growTree((place, root) => found.push({ place, root }));
+  const tree = createRootBuilder((place, root) => found.push({ place, root }));
   expect(tree.root()).toBeUndefined();
   for (const [at, one] of leaves.entries()) {
     tree.push(one);

@@ -11,7 +11,7 @@ import {
   withImports,
   withoutRegNo,
 } from "../../harness/imports.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 /** Changes a record in the store directly, by default long before the import. */
 async function write(
@@ -40,7 +40,7 @@ const small = { maxChunkRows: 4 };
 
 async function kill({ add, imports }: TestImports, content = extract, options: AddOptions = small) {
   const through = failingAt(imports, 3, new Error("killed"));
-  expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
+  expect(await catchError(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
 }
 
 test("an import that is killed between any two chunks and run again stores the same data as one run", async () => {
@@ -64,7 +64,7 @@ test("an import that is killed between any two chunks and run again stores the s
       // There are six chunks; the last kill is before the import is recorded as finished.
       const { imports } = world;
       const through = commits < 6 ? failingAt(imports, commits, new Error("killed")) : { ...imports, finish };
-      await rejection(world.add(file, { ...options, through }));
+      await catchError(world.add(file, { ...options, through }));
       const again = await world.add(file, options);
       expect(again).toMatchObject({ updated: 20 - Math.min(20, 4 * commits), rejected: 1 });
       expect(await contents(world)).toEqual(whole);
@@ -94,7 +94,7 @@ test("the brake counts the rows that a killed import had applied", () =>
     const earlier = async () => (await imports.losses(0)).lost.validLicenses;
     await add(without(0), { baseline: true });
     const through = failingAt(imports, 2, new Error("killed"));
-    await rejection(add(without(4), { maxChunkRows: 1, through }));
+    await catchError(add(without(4), { maxChunkRows: 1, through }));
     expect(await earlier()).toBe(2);
     const stopped = await add(csv([...rows(196), ...rows(200, { active: "no" }).slice(196)]));
     expect(stopped.stopped).toMatchObject({ losses: [{ lost: 4, of: 200, earlier: 2 }] });
@@ -109,7 +109,7 @@ test("an interrupted import reports its progress, and the same command applies t
     const onProgress = ({ phase, done }: { phase: string; done: number }) => {
       if (phase === "apply" && done >= 8) controller.abort();
     };
-    const stopped = await rejection(add(extract, { ...small, onProgress, stop: controller.signal }));
+    const stopped = await catchError(add(extract, { ...small, onProgress, stop: controller.signal }));
     expect(stopped).toMatchObject({ code: "REFUSED" });
     const applied = await count("SELECT applied FROM imports");
     expect(String(stopped)).toContain(
@@ -122,7 +122,7 @@ test("an interrupted import reports its progress, and the same command applies t
 test("an import that is interrupted during its check changes nothing", () =>
   withImports(async ({ add, count }) => {
     const stop = AbortSignal.abort();
-    expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
+    expect(String(await catchError(add(extract, { stop })))).toContain("before anything was changed");
     expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
   }));
 

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { readCsv, type TableRecord } from "../../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../../src/domain/import/fields.ts";
 import { seededNumbers } from "../../harness/random.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 type Rules = Parameters<typeof readCsv>[1]["rules"];
 
@@ -68,7 +68,7 @@ const faults: [string, string, Rules, string][] = [
 test.each(faults)(
   "the error of a faulty CSV record has the number of its first line: %s",
   async (_name, text, rules, message) => {
-    const error = await rejection(read(text, { rules }));
+    const error = await catchError(read(text, { rules }));
     expect(error).toBeInstanceOf(UnreadableError);
     expect(error).toMatchObject({ line: 4 });
     expect((error as Error).message).toContain(message);
@@ -90,5 +90,5 @@ test("the CSV reader throws the error with which reading the file failed", async
     throw failure;
   }
   const reading = Array.fromAsync(readCsv(broken(), { maxRecordBytes: 1000, rules: "strict" }));
-  expect(await rejection(reading)).toBe(failure);
+  expect(await catchError(reading)).toBe(failure);
 });

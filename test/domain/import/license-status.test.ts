@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { parseMapping } from "../../../src/domain/import/mapping.ts";
 import { csv, row, rows, type TestImports, withImports, withoutRegNo } from "../../harness/imports.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const words = { REVOKED: "REVOKED", "Struck off": "REVOKED", Good: "VALID", Lapsed: "EXPIRED" };
 const mapped = (more: object = {}) => ({
@@ -77,7 +77,7 @@ test.each<[what: string, file: string, name: string, said: string]>([
   ["an array in an NDJSON row", lineOf({ history: ["issued", "withdrawn"] }), "a.ndjson", "the member history "],
 ])("a file is refused if no import column reads the statuses of %s", (_what, file, name, said) =>
   withImports(async ({ add, count }) => {
-    const { code, message } = (await rejection(add(file, { name }))) as TvsError;
+    const { code, message } = (await catchError(add(file, { name }))) as TvsError;
     expect(code).toBe("INPUT_UNREADABLE");
     expect(message).toContain(said);
     for (const secret of personal) expect(message).not.toContain(secret);
@@ -92,7 +92,7 @@ test("a file with an unread column of licence statuses is refused, unless a mapp
     });
     const other = reading({ ignore: ["Other"], columns: { name: "name" } });
     for (const options of [{ dryRun: true }, { baseline: true }, allowed, other])
-      expect(await rejection(add(mixed("Remarks"), options))).toMatchObject({ code: "INPUT_UNREADABLE" });
+      expect(await catchError(add(mixed("Remarks"), options))).toMatchObject({ code: "INPUT_UNREADABLE" });
     expect(await add(mixed("Remarks"), reading({ ignore: ["Remarks"] }))).toMatchObject({ inserted: 3 });
   }));
 

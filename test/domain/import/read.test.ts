@@ -4,7 +4,7 @@ import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { readPieces } from "../../../src/domain/import/read.ts";
 import { csv, row, withImports, withoutRegNo } from "../../harness/imports.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const bad = { nin: "x" };
 const spread = csv([
@@ -72,7 +72,7 @@ test.each([
   ["expiry-formulas-without-results.xlsx", /formulas without results/],
   ["expiry-merged-over-rows.xlsx", /merged cells/],
 ] as const)("the refusal of %s names the remedy", async (name, says) => {
-  expect(String(await rejection(cellsOf(name)))).toMatch(says);
+  expect(String(await catchError(cellsOf(name)))).toMatch(says);
 });
 
 test("a CSV table has at most 256 columns", () =>
@@ -84,7 +84,7 @@ test("a CSV table has at most 256 columns", () =>
         header + Array.from({ length: more }, (_, index) => `,extra ${index}`).join(""),
         first + ",".repeat(more),
       ].join("\n");
-    const error = await rejection(add(widened(missing + 1)));
+    const error = await catchError(add(widened(missing + 1)));
     expect(String(error)).toMatch(/more than 256 columns/);
     expect(await add(widened(missing))).toMatchObject({ rows: 1, rejected: 0, inserted: 1 });
   }));
@@ -166,7 +166,7 @@ test.each(unreadable)(
   "a file that %s is refused, and changes nothing",
   (_what, content, expected, name = "extract.csv") =>
     withImports(async ({ add, count, everything }) => {
-      const { code, message } = (await rejection(add(content, { name, pieceBytes: 65_536 }))) as TvsError;
+      const { code, message } = (await catchError(add(content, { name, pieceBytes: 65_536 }))) as TvsError;
       expect(code).toBe("INPUT_UNREADABLE");
       expect(message).toMatch(expected);
       expect(message).not.toContain("TR/2019");

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { withImports } from "../../harness/imports.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { type ForeignFile, foreignFiles } from "./foreign-files.ts";
 import { suggestionFor } from "./suggestions.ts";
 
@@ -32,7 +32,7 @@ test("a file without a header is refused without its values", async () => {
     "LA/2019/PRI/00001,Adaeze Okonkwo,20000000000\nLA/2019/PRI/00002,Tunde Bello,20000000001\n",
   );
   const bare = { name: "bare.csv", content: rows, people: [], open: [] };
-  const text = String(await rejection(suggestionFor(bare)));
+  const text = String(await catchError(suggestionFor(bare)));
   expect(text).toContain("put a header above the rows");
   expect(text).not.toMatch(/Okonkwo|20000/);
 });
@@ -75,7 +75,7 @@ test("a mapping with the encoding windows-1252 is refused for a file in UTF-8", 
       [text, "and this is UTF-8"],
       [`\ufeff${text}`, undefined],
     ] as const) {
-      const text = await rejection(add(content, { pieceBytes: 500, reading: { mapping } }));
+      const text = await catchError(add(content, { pieceBytes: 500, reading: { mapping } }));
       if (said === undefined) expect(text).toBeUndefined();
       else expect(String(text)).toContain(said);
     }

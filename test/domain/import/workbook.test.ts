@@ -5,7 +5,7 @@ import { CFB } from "@e965/xlsx";
 import type { TableRecord } from "../../../src/domain/import/csv.ts";
 import { readWorkbook } from "../../../src/domain/import/workbook.ts";
 import { makeZip, workbookParts } from "../../harness/archive.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const sheetXml = (rows: string) => `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
 const styles =
@@ -68,7 +68,7 @@ test("the first sheet or the named sheet is read, with its own line numbers", as
     { line: 4, cells: ["2"] },
   ]);
   expect(await rowsOf(book, "Two")).toEqual([{ line: 1, cells: ["second"] }]);
-  expect(String(await rejection(rowsOf(book, "Three")))).toContain("no sheet of the name");
+  expect(String(await catchError(rowsOf(book, "Three")))).toContain("no sheet of the name");
 });
 
 test.each([
@@ -108,7 +108,7 @@ const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
 ];
 
 test.each(hostile)("a workbook that %s is refused", async (_name, book, says) => {
-  expect(String(await rejection(rowsOf(book())))).toMatch(says);
+  expect(String(await catchError(rowsOf(book())))).toMatch(says);
 });
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/extracts/${name}`, import.meta.url));

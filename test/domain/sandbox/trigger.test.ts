@@ -4,7 +4,7 @@ import { triggerEvent } from "../../../src/domain/sandbox/trigger.ts";
 import { licenseStatusOn } from "../../../src/domain/teachers/teachers.ts";
 import { type EventType, eventTypes } from "../../../src/partner/contract.ts";
 import { lagos } from "../../harness/clock.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
 const trigger = (world: TestStores, eventType: EventType, regNo: string) =>
@@ -58,7 +58,7 @@ test("tvs trigger first makes the events that the calendar has caused", () =>
 test("tvs trigger for an unknown teacher is refused", () =>
   withStores(async (world) => {
     const asked = trigger(world, "license.expired", "NO/BO/DY/1");
-    expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });
+    expect(await catchError(asked)).toMatchObject({ code: "NOT_KNOWN" });
   }));
 
 async function causes(

@@ -8,7 +8,7 @@ import {
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import type { TeacherStore } from "../../../src/store/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { type TestStores, withStoresAt } from "../../harness/store.ts";
 
 const regNo = "TR/LA/2020/000001";
@@ -79,7 +79,7 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
 ])("the command to %s is refused for a record with %j", (action, content) =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, content);
-    expect(await rejection(perform(world, action, "x"))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(perform(world, action, "x"))).toMatchObject({ code: "REFUSED" });
     expect(await world.teachers.history(id)).toHaveLength(1);
   }),
 );
@@ -109,7 +109,7 @@ test("a change of a teacher is refused if the record changes again and again", (
   withStoresAt(start, async (world) => {
     await world.put(regNo);
     const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
-    expect(await rejection(perform({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
+    expect(await catchError(perform({ ...world, teachers: restless }, "deactivate", "x"))).toMatchObject({
       code: "STORE_BUSY",
     });
   }));

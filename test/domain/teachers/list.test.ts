@@ -9,7 +9,7 @@ import {
 } from "../../../src/domain/teachers/list.ts";
 import { createNameTest } from "../../../src/domain/teachers/name-search.ts";
 import { lagos } from "../../harness/clock.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
 const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
@@ -124,7 +124,7 @@ test("the beginning of a name finds names with accents, page by page", () =>
 test("a search term that can find nobody is refused, and the refusal does not repeat it", () =>
   withStores(async (stores) => {
     for (const term of ["", "  ", "???", "a".repeat(400)]) {
-      const error = await rejection(found(stores, term));
+      const error = await catchError(found(stores, term));
       expect(error).toMatchObject({ code: "USAGE" });
       if (term.trim() !== "") expect(String(error)).not.toContain(term);
     }

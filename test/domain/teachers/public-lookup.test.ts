@@ -5,7 +5,7 @@ import { createPublicLookup } from "../../../src/domain/teachers/public-lookup.t
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { aClock } from "../../harness/clock.ts";
 import { fillRing } from "../../harness/keys.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { aSettings, aSigningKey, planImport, secrets } from "../../harness/samples.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
@@ -67,7 +67,7 @@ test("a lookup in a replaced register fails, and does not answer that nobody was
     expect(await lookup("2")).toEqual(nothing);
     await stores.driver.batch([{ sql: "DELETE FROM signing_keys", args: [] }]);
     await stores.keys.create(aSigningKey("new", "active"), aSigningKey("next", "pending"));
-    expect(await rejection(lookup("2"))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(lookup("2"))).toMatchObject({ code: "REFUSED" });
   }));
 
 test("a failed lookup does not answer that nobody was found", () =>
@@ -78,6 +78,6 @@ test("a failed lookup does not answer that nobody was found", () =>
       teachers: { find: () => Promise.reject(new Error("away")) },
     });
     for (const term of ["1", regNo, "12345678901", "a@b.example"]) {
-      expect(await rejection(broken(term))).toMatchObject({ message: "away" });
+      expect(await catchError(broken(term))).toMatchObject({ message: "away" });
     }
   }));

@@ -17,7 +17,7 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 
 /** A register with some teachers, still open: what a service works with. */
@@ -86,17 +86,17 @@ test("a backup is consistent while another connection writes", () =>
 test("a backup never overwrites a file, nor a backup that another process is writing", () =>
   withDatabase(async ({ folder, driver }) => {
     writeFileSync(`${folder}/taken`, "mine");
-    expect(await rejection(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
     expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
     const other = await lockPartialFile(`${folder}/b.db`);
     writeFileSync(other.path, "theirs");
-    expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
     expect(readFileSync(other.path, "utf8")).toBe("theirs");
     await other.release();
     // Nobody has it any more: it is what a killed backup left.
     expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
     expect(readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
-    expect(await rejection(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
   }));
 
 test("a backup does not write into a file or link that another process puts at its path", () =>
@@ -116,13 +116,13 @@ test("a backup does not write into a file or link that another process puts at i
       linkSync(theirs, path);
       await driver.copyTo(path);
     };
-    const refused = await rejection(makeBackup({ ...driver, copyTo }, file));
+    const refused = await catchError(makeBackup({ ...driver, copyTo }, file));
     expect(refused).toMatchObject({ code: "REFUSED", message: expect.stringContaining("somebody else") });
     expect([existsSync(file), existsSync(nowhere)]).toEqual([false, false]);
   }));
 
 async function verdict(file: string): Promise<unknown> {
-  return ((await rejection(inspectBackup(file))) as { code?: string } | undefined)?.code;
+  return ((await catchError(inspectBackup(file))) as { code?: string } | undefined)?.code;
 }
 
 test("inspectBackup finds a damaged backup and a truncated one", () =>
@@ -155,7 +155,7 @@ test("inspectBackup refuses an unknown index before the integrity check evaluate
     copy.exec("CREATE INDEX trap ON teachers (abs(id))");
     copy.exec("PRAGMA journal_mode = DELETE");
     copy.close();
-    expect(await rejection(inspectBackup(file))).toMatchObject({
+    expect(await catchError(inspectBackup(file))).toMatchObject({
       code: "STORE_CORRUPT",
       message: expect.stringContaining("was changed by another program: the index trap is not one"),
     });
@@ -164,7 +164,7 @@ test("inspectBackup refuses an unknown index before the integrity check evaluate
 test("inspectBackup refuses a database file that was copied by hand, because its write-ahead log may be missing", () =>
   withDatabase(async ({ folder }) => {
     copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
-    const error = await rejection(inspectBackup(`${folder}/by-hand.db`));
+    const error = await catchError(inspectBackup(`${folder}/by-hand.db`));
     expect(error).toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("by hand") });
     expect(readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
   }));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
 import { bind, type Driver, type Transaction } from "../../../src/store/driver/driver.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
 type World = {
@@ -148,10 +148,10 @@ test("a full disk fails each write of the commit, and none is tried again", () =
       },
     };
     const commit = createCommits(failing);
-    const errors = await Promise.all(names(5).map((key) => rejection(commit([insert(key)]))));
+    const errors = await Promise.all(names(5).map((key) => catchError(commit([insert(key)]))));
     expect(errors.map((error) => (error as TvsError).code)).toEqual(new Array(5).fill("STORE_FULL"));
     expect(batches).toBe(1);
-    expect(await rejection(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
+    expect(await catchError(commit([insert("later")]))).toMatchObject({ code: "STORE_FULL" });
   }));
 
 test("all writes that waited too long for another process's lock are refused", () =>
@@ -171,9 +171,9 @@ test("all writes that waited too long for another process's lock are refused", (
       },
     };
     const commit = createCommits(locked, { maxWeight: 10 });
-    const outcomes = names(100).map((key) => rejection(commit([insert(key)])));
+    const outcomes = names(100).map((key) => catchError(commit([insert(key)])));
     await begun();
-    const later = rejection(commit([insert("later")]));
+    const later = catchError(commit([insert("later")]));
     gate.resolve();
     const codes = (await Promise.all([...outcomes, later])).map((error) => (error as TvsError).code);
     expect(new Set(codes)).toEqual(new Set(["STORE_BUSY"]));
@@ -201,7 +201,7 @@ test("a slow disk refuses the writes beyond the queue, keeps the others, and acc
       const first = commit([insert("first")]);
       await begun();
       const waiting = names(5).map((key) => commit([insert(key)]));
-      expect(await rejection(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
+      expect(await catchError(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
       gate.open();
       await Promise.all([first, ...waiting]);
       await commit([insert("afterwards")]);

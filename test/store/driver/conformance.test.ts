@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "bun:test";
-import { blockRows, type Driver, insertRows } from "../../../src/store/driver/driver.ts";
+import { type Driver, insertStatements, rowsPerInsert } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 /** The behaviour of every driver. */
 describeDrivers("driver", (kind, opened) => {
@@ -46,7 +46,7 @@ describeDrivers("driver", (kind, opened) => {
     for (const text of ["", "a\nb", "'; DROP TABLE person --"])
       expect(await driver.query("SELECT ? AS t", [text])).toMatchObject([{ t: text }]);
     for (const text of ["\0", "a\0b", "ab\0"])
-      expect(await rejection(driver.query("SELECT ? AS t", [text]))).toBeInstanceOf(Error);
+      expect(await catchError(driver.query("SELECT ? AS t", [text]))).toBeInstanceOf(Error);
   });
 
   test("a query never uses the parameters of an earlier call", async () => {
@@ -78,12 +78,12 @@ describeDrivers("driver", (kind, opened) => {
       insertBoth("undone", "undone too", "first"),
       driver.batch(["twice", "twice"].map(insert)),
     ];
-    for (const one of failing) expect(await rejection(one)).toMatchObject({ code: "STORE_CONSTRAINT" });
+    for (const one of failing) expect(await catchError(one)).toMatchObject({ code: "STORE_CONSTRAINT" });
     const late = driver.write(async (tx) => {
       await tx.finish([]);
       await tx.batch([insert("late")]);
     });
-    expect(await rejection(late)).toBeInstanceOf(Error);
+    expect(await catchError(late)).toBeInstanceOf(Error);
     const rows = await driver.query(
       "SELECT k FROM probe WHERE k LIKE '%last' OR k LIKE 'undone%' OR k IN ('twice', 'late')",
     );
@@ -109,7 +109,7 @@ describeDrivers("driver", (kind, opened) => {
     withOwn(async (own) => {
       const verdictAfter = async (sql: string, undo: string) => {
         await own.batch([{ sql, args: [] }]);
-        const refusal = (await rejection(makeSchema(own))) as { code: string; message: string } | undefined;
+        const refusal = (await catchError(makeSchema(own))) as { code: string; message: string } | undefined;
         await own.batch([{ sql: undo, args: [] }]);
         return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
       };
@@ -147,8 +147,8 @@ describeDrivers("driver", (kind, opened) => {
     return rows.map(({ k, n, b, t }) => [Number(k), n === null ? null : Number(n), b, t]);
   };
 
-  test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
-    "insertRows stores %d rows of every type",
+  test.each([0, 1, rowsPerInsert - 1, rowsPerInsert, 2 * rowsPerInsert + 3])(
+    "insertStatements makes INSERTs that store %d rows of every type",
     async (count) => {
       const first = 1000 * (count + 1);
       const rows = Array.from({ length: count }, (_, n) => [
@@ -157,17 +157,17 @@ describeDrivers("driver", (kind, opened) => {
         n % 2 === 0 ? null : new Uint8Array([0, 255, 26]),
         `it's "é" \u{1F600} ${n}`,
       ]);
-      await driver.batch(insertRows("bulk", ["k", "n", "b", "t"], rows));
+      await driver.batch(insertStatements("bulk", ["k", "n", "b", "t"], rows));
       const expected = rows.map(([k, n, b, t]) => [k, n, b === null ? "" : "00FF1A", t]);
       expect((await bulkRows(first)).slice(0, count)).toEqual(expected);
     },
   );
 
-  test("insertRows stores rows of many columns", async () => {
+  test("insertStatements makes INSERTs that store rows of many columns", async () => {
     const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
     await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
-    const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
-    await driver.batch(insertRows("wide", names, rows));
+    const rows = Array.from({ length: rowsPerInsert + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
+    await driver.batch(insertStatements("wide", names, rows));
     const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
     expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
   });

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
-import { bind, bindable, type Driver, type Value } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver, makeBindable, type Value } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 /** One test for each hazard of the native driver on Bun or Deno, from which the connection must protect. */
 
@@ -45,7 +45,7 @@ const byId = "SELECT name FROM person WHERE id = ?";
 const add = (driver: Driver, id: number, name: string) => driver.batch([bind(insert, [id, name])]);
 const nameOf = async (driver: Driver, id: number) => (await driver.query(byId, [id]))[0]?.name;
 const namesOf = (driver: Driver, ...ids: number[]) => Promise.all(ids.map((id) => nameOf(driver, id)));
-const codeOf = async (work: Promise<unknown>) => ((await rejection(work)) as TvsError | undefined)?.code;
+const codeOf = async (work: Promise<unknown>) => ((await catchError(work)) as TvsError | undefined)?.code;
 
 test.each([
   ["trusted_schema", 0],
@@ -80,7 +80,7 @@ test("the parameters of a failed call are not used again", () =>
     expect(await codeOf(add(driver, 1, "Bola"))).toBe("STORE_CONSTRAINT");
     await add(driver, 2, "Chi");
     expect(await namesOf(driver, 1, 2)).toEqual(["Ada", "Chi"]);
-    expect(await rejection(driver.query(byId, ["a\0b"]))).toMatchObject({ code: "USAGE" });
+    expect(await catchError(driver.query(byId, ["a\0b"]))).toMatchObject({ code: "USAGE" });
     expect(await nameOf(driver, 2)).toBe("Chi");
   }));
 
@@ -114,7 +114,7 @@ test.each<[string, unknown]>([
   ["not a number", Number.NaN],
   ["infinity", Number.POSITIVE_INFINITY],
 ])("the driver refuses to bind the value %s", (_what, value) => {
-  expect(() => bindable(value as Value)).toThrow(TypeError);
+  expect(() => makeBindable(value as Value)).toThrow(TypeError);
 });
 
 /** Another process that takes the lock, says so, and gives it back after a while. */

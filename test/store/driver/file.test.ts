@@ -3,9 +3,9 @@ import { copyFileSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
-import { until, untilAnswer } from "../../harness/eventually.ts";
+import { until, waitForAnswer } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 const mebibyte = 1024 * 1024;
 const insert = bind("INSERT INTO person (name) VALUES (?)", ["Ada"]);
@@ -48,10 +48,10 @@ test.each(changes)(
       copyFileSync(file, `${file}.first`);
       change(file);
       const gone = { code: "STORE_UNAVAILABLE" };
-      const ask = () => rejection(driver.query(selectAll));
-      expect(await untilAnswer(ask, (error) => error !== undefined)).toMatchObject(gone);
-      expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
-      expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
+      const ask = () => catchError(driver.query(selectAll));
+      expect(await waitForAnswer(ask, (error) => error !== undefined)).toMatchObject(gone);
+      expect(await catchError(driver.batch([insert]))).toMatchObject(gone);
+      expect(await catchError(driver.copyTo(`${file}.later`))).toMatchObject(gone);
       // The original file under its name does not bring the database back.
       renameSync(`${file}.first`, file);
       expect(await ask()).toMatchObject(gone);
@@ -61,7 +61,7 @@ test.each(changes)(
 test("a write notices a moved database file without an earlier read", () =>
   withFile(async ({ file, driver }) => {
     renameSync(file, `${file}.old`);
-    expect(await rejection(driver.batch([insert]))).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    expect(await catchError(driver.batch([insert]))).toMatchObject({ code: "STORE_UNAVAILABLE" });
   }));
 
 test("a database file is locked under whichever path it is opened", () =>
@@ -72,7 +72,7 @@ test("a database file is locked under whichever path it is opened", () =>
     try {
       await first.lockService();
       expect(await second.serviceRunning()).toBe(true);
-      expect(await rejection(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
+      expect(await catchError(second.lockService())).toMatchObject({ code: "DATABASE_IN_USE" });
     } finally {
       await second.close();
       await first.close();
@@ -117,7 +117,7 @@ test("a read that begins during a transaction waits for its end, and returns not
       await tx.batch([insert]);
       throw new Error("undone");
     });
-    expect(await rejection(undone)).toEqual(new Error("undone"));
+    expect(await catchError(undone)).toEqual(new Error("undone"));
     expect(await Promise.all(read)).toEqual([[]]);
     await driver.write(async (tx) => {
       await tx.batch([insert]);
@@ -159,7 +159,7 @@ test("all waiting commits are refused together if another process holds the lock
     foreign.exec("BEGIN IMMEDIATE");
     const order: string[] = [];
     const refused = async (through: Driver, name: string) => {
-      expect(await rejection(through.batch([insert]))).toMatchObject({ code: "STORE_BUSY" });
+      expect(await catchError(through.batch([insert]))).toMatchObject({ code: "STORE_BUSY" });
       order.push(name);
     };
     const oneAfterTheOther = async () => {

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { placeNew } from "../../../src/store/driver/files.ts";
+import { nameNewFile } from "../../../src/store/driver/files.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
-test("placeNew gives a finished file its final name, and never replaces another file", () =>
+test("nameNewFile gives a finished file its final name, and never replaces another file", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "file");
     const finished = (text: string) => {
@@ -12,20 +12,20 @@ test("placeNew gives a finished file its final name, and never replaces another 
       writeFileSync(temporary, text);
       return temporary;
     };
-    placeNew(finished("one"), file, true);
-    expect(() => placeNew(finished("two"), file, true)).toThrow("already exists; choose another name");
-    expect(() => placeNew(finished("three"), file)).toThrow("already exists; choose another name");
+    nameNewFile(finished("one"), file, true);
+    expect(() => nameNewFile(finished("two"), file, true)).toThrow("already exists; choose another name");
+    expect(() => nameNewFile(finished("three"), file)).toThrow("already exists; choose another name");
     expect(readFileSync(file, "utf8")).toBe("one");
     expect(existsSync(join(folder, "one"))).toBe(false);
   }));
 
 // A folder acts as a file on a file system without hard links, because it cannot be linked.
-test("placeNew renames a file if hard links are missing, unless the file must be exclusive", () =>
+test("nameNewFile renames a file if hard links are missing, unless the file must be exclusive", () =>
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));
-    expect(() => placeNew(join(folder, "temporary"), key, true)).toThrow(/EPERM|EISDIR/);
+    expect(() => nameNewFile(join(folder, "temporary"), key, true)).toThrow(/EPERM|EISDIR/);
     expect(existsSync(key)).toBe(false);
-    placeNew(join(folder, "temporary"), output);
+    nameNewFile(join(folder, "temporary"), output);
     expect(existsSync(output)).toBe(true);
   }));

@@ -17,7 +17,7 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 
 /** A setting that identifies a database. */
 const named = (name: string) =>
@@ -81,14 +81,14 @@ test("a restore follows no symbolic link at the path of the database or its lock
     const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
     renameSync(target, real);
     symlinkSync(real, target);
-    expect(await rejection(restoreBackup(options))).toMatchObject({
+    expect(await catchError(restoreBackup(options))).toMatchObject({
       code: "REFUSED",
       message: `${target} is a symbolic link; take it away, or name the file itself`,
     });
     rmSync(target);
     renameSync(real, target);
     symlinkSync(nowhere, `${target}.lock`);
-    expect(await rejection(restoreBackup(options))).toMatchObject({ code: "REFUSED" });
+    expect(await catchError(restoreBackup(options))).toMatchObject({ code: "REFUSED" });
     expect(lstatSync(`${target}.lock`).isSymbolicLink()).toBe(true);
     expect([existsSync(nowhere), names()]).toEqual([false, ["tvs.db"]]);
     expect(await settings(target)).toEqual({ name: "old" });
@@ -130,9 +130,9 @@ test("a restore replaces a database that is too damaged to open", () =>
 test("a restore is refused while a service or a command uses the database", () =>
   withBackup(true, async ({ target, options, names }) => {
     const service = await openFile({ file: target });
-    expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+    expect(await catchError(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
     await service.lockService();
-    expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+    expect(await catchError(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
     expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
     await service.close();
     expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
@@ -156,7 +156,7 @@ test("a restore of a file that changed since its inspection changes nothing and 
   withBackup(true, async ({ target, options, names }) => {
     writeFileSync(`${target}.text`, "another file");
     for (const from of [`${target}.text`, `${target}.none`]) {
-      expect(await rejection(restoreBackup({ ...options, from }))).toMatchObject({
+      expect(await catchError(restoreBackup({ ...options, from }))).toMatchObject({
         code: "INPUT_UNREADABLE",
       });
     }

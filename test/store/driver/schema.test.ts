@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
-import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
+import {
+  hasCompleteRegister,
+  makeSchema,
+  readSchema,
+  schemaVersion,
+} from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 
 const first = readFileSync(new URL("../../../src/store/driver/schema.sql", import.meta.url), "utf8");
@@ -21,18 +26,18 @@ const numbers = async (driver: Driver) =>
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
-    test("the schema is made in an empty database, and holdsRegister makes nothing", () =>
+    test("the schema is made in an empty database, and hasCompleteRegister makes nothing", () =>
       withDatabase(kind, async (driver) => {
-        expect(await holdsRegister(driver)).toBe(false);
+        expect(await hasCompleteRegister(driver)).toBe(false);
         expect(await readSchema(driver)).toBe(0);
         expect(await objects(driver)).toEqual([]);
         await makeSchema(driver);
         expect(await readSchema(driver)).toBe(schemaVersion);
-        expect(await holdsRegister(driver)).toBe(false);
+        expect(await hasCompleteRegister(driver)).toBe(false);
         const keys = createKeyStore(driver);
         expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
         expect(await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"))).toBe(false);
-        expect(await holdsRegister(driver)).toBe(true);
+        expect(await hasCompleteRegister(driver)).toBe(true);
       }));
 
     test("the schema is made once when two programs start together", () =>
@@ -64,9 +69,9 @@ for (const kind of driverKinds) {
             return driver.batch(isThere ? [...all, bind("nonsense")] : all);
           },
         });
-        expect(await rejection(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
+        expect(await catchError(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
         expect(await objects(driver)).toEqual([]);
-        expect(await rejection(makeSchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
+        expect(await catchError(makeSchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
         expect(await numbers(driver)).toEqual([1]);
         expect(await readSchema(driver, steps)).toBe(1);
         await makeSchema(driver, steps);
@@ -77,7 +82,7 @@ for (const kind of driverKinds) {
       withDatabase(kind, async (driver) => {
         await makeSchema(driver, [first]);
         const served = { ...driver, serviceRunning: async () => true };
-        expect(await rejection(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await catchError(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
         expect(await numbers(driver)).toEqual([1]);
       }));
 
@@ -85,7 +90,7 @@ for (const kind of driverKinds) {
       withDatabase(kind, async (driver) => {
         await makeSchema(driver, steps);
         const before = await objects(driver);
-        const refusal = (await rejection(makeSchema(driver))) as { code: string; message: string };
+        const refusal = (await catchError(makeSchema(driver))) as { code: string; message: string };
         expect(refusal.code).toBe("DATABASE_TOO_NEW");
         expect(refusal.message).toMatch(
           /^the register has schema 2, this program knows 1; .*restore a backup.*$/,
@@ -96,7 +101,7 @@ for (const kind of driverKinds) {
     test("the schema is not made in another program's database", () =>
       withDatabase(kind, async (driver) => {
         await driver.batch([bind("CREATE TABLE customers (id INTEGER)")]);
-        expect(await rejection(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+        expect(await catchError(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
         expect((await objects(driver)).map(({ name }) => name)).toEqual(["customers"]);
       }));
   });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import type { AttestationStore } from "../../../src/store/evidence/attestations.ts";
 import { createEvidenceDisk } from "../../../src/store/evidence/disk.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
 /** A store whose disk is full. */
@@ -13,7 +13,7 @@ const full = {
 test("a disk that refused evidence counts as refusing until a probe finds room", () =>
   withStores(async ({ driver }) => {
     const disk = createEvidenceDisk(driver);
-    expect(await rejection(disk.watch(full).record({} as never))).toMatchObject({ code: "STORE_FULL" });
+    expect(await catchError(disk.watch(full).record({} as never))).toMatchObject({ code: "STORE_FULL" });
     expect(disk.isRefusing()).toBe(true);
     await disk.probe();
     expect(disk.isRefusing()).toBe(false);
@@ -22,7 +22,7 @@ test("a disk that refused evidence counts as refusing until a probe finds room",
 test("a stored attestation ends the state of a refusing disk", () =>
   withStores(async ({ driver }) => {
     const disk = createEvidenceDisk(driver);
-    await rejection(disk.watch(full).record({} as never));
+    await catchError(disk.watch(full).record({} as never));
     await disk.watch({ record: async () => ({}) } as unknown as AttestationStore).record({} as never);
     expect(disk.isRefusing()).toBe(false);
   }));
@@ -34,11 +34,11 @@ test("a refusal of the disk during a probe for room is not forgotten", () =>
       ...driver,
       async batch(statements) {
         // The second batch writes the probe.
-        if (++batches === 2) await rejection(disk.watch(full).record({} as never));
+        if (++batches === 2) await catchError(disk.watch(full).record({} as never));
         return driver.batch(statements);
       },
     });
-    await rejection(disk.watch(full).record({} as never));
-    expect(await rejection(disk.probe())).toMatchObject({ code: "STORE_FULL" });
+    await catchError(disk.watch(full).record({} as never));
+    expect(await catchError(disk.probe())).toMatchObject({ code: "STORE_FULL" });
     expect(disk.isRefusing()).toBe(true);
   }));

@@ -10,7 +10,7 @@ import { openRemote } from "../../../src/store/server/remote.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
 describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be opened is refused", () => {
@@ -32,7 +32,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
   });
 
   async function refusal(url: string, token?: string): Promise<Pick<TvsError, "code" | "message">> {
-    const error = (await rejection(openRemote({ url, token }))) as TvsError;
+    const error = (await catchError(openRemote({ url, token }))) as TvsError;
     expect(error.message).not.toContain("\n");
     if (token !== undefined) expect(error.message).not.toContain(token);
     return { code: error.code, message: error.message.replace(url, "URL") };

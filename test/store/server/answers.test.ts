@@ -7,7 +7,7 @@ import { isTimeout } from "../../../src/store/server/errors.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
 import { createServerRequests } from "../../../src/store/server/requests.ts";
 import { until } from "../../harness/eventually.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
 const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
@@ -33,7 +33,7 @@ test("a repeated request waits in total no longer than a single request may", as
   });
   const { each } = await createServerRequests({ url: server.url, token: undefined });
   // The server ends each request after 500 ms. The second one times out only if it has what is left of 700 ms.
-  expect(isTimeout(await rejection(each([{ sql: "SELECT 1", args: [] }], 700)))).toBe(true);
+  expect(isTimeout(await catchError(each([{ sql: "SELECT 1", args: [] }], 700)))).toBe(true);
   expect(asked).toBe(2);
   server.close();
 });
@@ -85,12 +85,12 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
       response.writeHead(status, { Location: elsewhere.url + url }).end();
     await opened(async (driver) => {
       instead = redirect;
-      expect(await rejection(driver.query("SELECT 1"))).toMatchObject({ code: "STORE_UNAVAILABLE" });
-      expect(await rejection(driver.batch([{ sql: "DROP TABLE probe", args: [] }]))).toMatchObject({
+      expect(await catchError(driver.query("SELECT 1"))).toMatchObject({ code: "STORE_UNAVAILABLE" });
+      expect(await catchError(driver.batch([{ sql: "DROP TABLE probe", args: [] }]))).toMatchObject({
         code: "STORE_UNAVAILABLE",
       });
     });
-    expect(await rejection(open())).toMatchObject({
+    expect(await catchError(open())).toMatchObject({
       code: "CONFIG_INVALID",
       message: `the database at ${middle.url} sends elsewhere, which is not followed; --database (TVS_DATABASE) must be the server itself`,
     });
@@ -161,7 +161,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
   ])("the driver refuses an answer that is too long: %s", async (_, answer) => {
     await opened(async (driver) => {
       instead = answer();
-      expect(await rejection(driver.query("SELECT 1"))).toMatchObject({
+      expect(await catchError(driver.query("SELECT 1"))).toMatchObject({
         code: "STORE_UNAVAILABLE",
         message: expect.stringMatching(
           /(sent more than 16 MiB or a million values at once|packed its answer unasked), which is not read/,
@@ -171,7 +171,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
       expect(await driver.query("SELECT 1 AS one")).toMatchObject([{ one: 1 }]);
     });
     instead = answer();
-    expect(await rejection(open())).toMatchObject({ code: "CONFIG_INVALID" });
+    expect(await catchError(open())).toMatchObject({ code: "CONFIG_INVALID" });
   });
 
   test("the driver accepts eight mebibytes of rows in one answer", async () => {

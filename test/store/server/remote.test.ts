@@ -10,7 +10,7 @@ import { openRemote } from "../../../src/store/server/remote.ts";
 import { createSettingsStore } from "../../../src/store/settings.ts";
 import { anAnsweredCall } from "../../harness/evidence.ts";
 import { type FaultProxy, startFaultProxy } from "../../harness/fault-proxy.ts";
-import { rejection } from "../../harness/rejection.ts";
+import { catchError } from "../../harness/rejection.ts";
 import { anAttestation } from "../../harness/samples.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
@@ -93,7 +93,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
     const asked = [one()];
     await Promise.resolve();
     asked.push(one(), one());
-    for (const read of asked) expect(await rejection(read)).toMatchObject(lost);
+    for (const read of asked) expect(await catchError(read)).toMatchObject(lost);
     proxy.heal();
     expect(await one()).toHaveLength(1);
   });
@@ -117,7 +117,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
     const insert = bind("INSERT INTO probe VALUES ('given up')");
     for (const step of ["batch", "finish"] as const) {
       const write = driver.write(async (tx) => void (await tx[step]([insert])));
-      expect(await rejection(write)).toMatchObject(lost);
+      expect(await catchError(write)).toMatchObject(lost);
     }
     end.resolve();
     await holder;
@@ -151,17 +151,17 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   test("a lost reply to a commit says that the outcome is unknown, and a refused statement says that it was refused", async () => {
     proxy.loseReplies({ afterBytes: 0, of: isCommit });
     const change = driver.batch([bind("INSERT INTO probe VALUES ('a command')")]);
-    expect(await rejection(change)).toMatchObject({
+    expect(await catchError(change)).toMatchObject({
       ...lost,
       message: expect.stringContaining("whether the change was made is not known"),
     });
     proxy.heal();
     const refused = driver.batch([bind("INSERT INTO no_such_table DEFAULT VALUES")]);
-    expect(await rejection(refused)).toMatchObject({
+    expect(await catchError(refused)).toMatchObject({
       ...lost,
       detail: expect.stringContaining("no_such_table"),
     });
-    expect(String(await rejection(refused))).not.toContain("not known");
+    expect(String(await catchError(refused))).not.toContain("not known");
   });
 
   test.each([0, 120])(
@@ -171,7 +171,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
       const id = new Uint8Array([7, afterBytes, 7]);
       const asked = await call({}, id);
       proxy.loseReplies({ afterBytes, of: isCommit });
-      expect(await rejection(attestations.record(asked))).toMatchObject(lost);
+      expect(await catchError(attestations.record(asked))).toMatchObject(lost);
       proxy.heal();
       const first = asked.attestations[0]?.verificationId ?? "";
       expect(await isStored(first)).toBe(true);
@@ -186,9 +186,9 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
     const { attestations, commit } = stores();
     const asked = await call();
     proxy.silence();
-    const first = rejection(attestations.record(asked));
+    const first = catchError(attestations.record(asked));
     await Bun.sleep(10);
-    const second = rejection(commit([bind("INSERT INTO probe VALUES ('behind')")]));
+    const second = catchError(commit([bind("INSERT INTO probe VALUES ('behind')")]));
     expect([await first, await second]).toMatchObject([lost, lost]);
   });
 });

@@ -12,14 +12,14 @@ const sampledStatuses = `WITH RECURSIVE ${teacherListsSql}, sample (id, last) AS
   SELECT ${licenseStatusSql("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
-export type StatusStore = ReturnType<typeof createStatusStore>;
+export type RegisterFigures = ReturnType<typeof createRegisterFigures>;
 
 /**
  * Creates the store of the register's figures, each from a bounded number of rows. Teachers and events are never
  * deleted, so the highest id is their number. Of attestations and idempotency records the oldest are deleted first, so
  * their number follows from the lowest and the highest id.
  */
-export function createStatusStore(driver: Driver) {
+export function createRegisterFigures(driver: Driver) {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
     const [row] = await driver.query(`SELECT coalesce((${sql}), 0) AS n`, args);
     return row === undefined ? 0 : integer(row, "n");

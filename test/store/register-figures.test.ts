@@ -6,7 +6,7 @@ import { schemaVersion } from "../../src/store/driver/schema.ts";
 import { lastIdBeforeSql } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
-import { createStatusStore } from "../../src/store/status.ts";
+import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
@@ -47,7 +47,7 @@ describeDrivers("figures", (_kind, database) => {
 
   test("the register's figures count the stored data, by the day in the service's time zone", async () => {
     const keys = await createKeyStore(driver).list();
-    const figures = await readFigures(createStatusStore(driver), keys, { calendar, now });
+    const figures = await readFigures(createRegisterFigures(driver), keys, { calendar, now });
     expect(figures.teachers).toEqual({
       total: 10,
       active: 9,
@@ -64,11 +64,11 @@ describeDrivers("figures", (_kind, database) => {
     });
     expect(figures.keys.active).toMatchObject({ kid: "active", since: "1970-01-01T00:00:00.001Z" });
     expect(figures).toMatchObject({ idempotencyRecords: 0, lastImport: null });
-    expect(await createStatusStore(driver).schemaVersion()).toBe(schemaVersion);
+    expect(await createRegisterFigures(driver).schemaVersion()).toBe(schemaVersion);
   });
 
   test("the estimate of licences reads only every fourth record", async () => {
-    const counts = await createStatusStore(driver).licenses("2026-06-15", 4);
+    const counts = await createRegisterFigures(driver).licenses("2026-06-15", 4);
     // Records 1, 5 and 9: valid, expired yesterday, beginning tomorrow.
     expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0, inactive: 0 });
   });
@@ -79,7 +79,7 @@ describeDrivers("figures", (_kind, database) => {
     const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
     await driver.batch(some);
     await driver.batch([{ sql: "DELETE FROM idempotency WHERE id = ?", args: [new Uint8Array([1])] }]);
-    expect(await createStatusStore(driver).idempotencyRecords()).toBe(2);
+    expect(await createRegisterFigures(driver).idempotencyRecords()).toBe(2);
     await driver.batch([{ sql: "DELETE FROM idempotency", args: [] }]);
   });
 
@@ -111,7 +111,7 @@ test("the licence counts of more than 100,000 teachers are an estimate that adds
       INSERT INTO teachers (reg_no, name, source, certificate_status, license_expiry_date, announced_status, version, updated_at)
       SELECT 'A/B/C/' || i, 'x', 'legacy', 'CLAIMED', iif(i % 4 = 0, '2020-01-01', '2030-01-01'), 'VALID', 1, 1 FROM s`;
     await driver.batch([{ sql, args: [] }]);
-    const split = await countTeachers(createStatusStore(driver), "2026-06-15");
+    const split = await countTeachers(createRegisterFigures(driver), "2026-06-15");
     const { total, byLicenseStatus, approximate } = split;
     expect({ total, approximate }).toEqual({ total: 100_003, approximate: true });
     expect(byLicenseStatus.VALID + byLicenseStatus.EXPIRED).toBe(total);
