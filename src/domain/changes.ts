@@ -34,7 +34,7 @@ export type RecordedChange = {
 };
 
 /** Completes an actor that an operator typed without `cli:`. */
-export function completeActor(text: string): string {
+export function addActorPrefix(text: string): string {
   return text === serviceActor.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }
 

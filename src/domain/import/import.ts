@@ -4,10 +4,10 @@ import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { applyStaged, supersededError } from "./apply.ts";
-import { missingFrom } from "./arrival.ts";
+import { listMissingParts } from "./arrival.ts";
 import { type CheckedFile, checkFile, type ImportContext } from "./check.ts";
-import { lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts";
-import type { FilePiece } from "./read.ts";
+import { findExcessiveLosses, lossWindowMs, noHoldings } from "./losses.ts";
+import type { ExtractPiece } from "./read.ts";
 import {
   createCodeTally,
   type ImportIssue,
@@ -67,7 +67,7 @@ export type ImportOptions = {
  * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
  */
 export async function importRegister(
-  input: { readonly name: string; readonly pieces: AsyncIterable<FilePiece> },
+  input: { readonly name: string; readonly pieces: AsyncIterable<ExtractPiece> },
   dependencies: ImportDependencies,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
@@ -149,8 +149,8 @@ async function stopOf(
   const { rejected, lost, holdings } = checked;
   if (strict && rejected > 0) return { by: "strict" };
   if (allowChange) return undefined;
-  const missing = missingFrom(checked, last);
-  const losses = lossesBeyond({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
+  const missing = listMissingParts(checked, last);
+  const losses = findExcessiveLosses({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
   return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 

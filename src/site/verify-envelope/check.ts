@@ -10,12 +10,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/str
 import type { Stated } from "../../partner/verification.ts";
 import { unopenedVerification, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
-import type { Given } from "./files.ts";
+import type { GivenText } from "./files.ts";
 
-type Extras = Pick<
-  typeof import("./extras.ts"),
-  "certificateOf" | "checkStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
->;
+type Extras = typeof import("./extras.ts");
 
 /** A genuine statement with all its signed rows, and the second script, which shows it. */
 export type ShownStatement = {
@@ -35,7 +32,7 @@ export function createExtrasLoader(address: string): () => Promise<Extras> {
 /** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
-export type Checked = {
+export type CheckedItem = {
   readonly name: string | null;
   readonly verification: Verification;
   /** The genuine statement over a list; null for any other input. */
@@ -54,7 +51,7 @@ export type Checked = {
   /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
-  withoutProof(): Promise<Checked>;
+  withoutProof(): Promise<CheckedItem>;
 };
 
 type CheckOptions = {
@@ -105,7 +102,7 @@ async function verify(
   value: JsonValue,
   options: VerifyOptions,
   loadExtras: CheckOptions["loadExtras"],
-): Promise<Pick<Checked, "verification" | "statement">> {
+): Promise<Pick<CheckedItem, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
   const draw = await loadExtras();
   const verification = await draw.checkStatement(value, options);
@@ -114,7 +111,7 @@ async function verify(
   return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
 }
 
-function signatureOf(value: JsonValue): Pick<Checked, "envelope" | "jws"> {
+function signatureOf(value: JsonValue): Pick<CheckedItem, "envelope" | "jws"> {
   const envelope = isJsonObject(value) ? value : null;
   const signature = envelope === null ? value : envelope.signature;
   return { envelope, jws: typeof signature === "string" ? signature : null };
@@ -125,7 +122,11 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
   return sinceMs === null ? null : formatSeconds(Math.floor(sinceMs / 1000));
 }
 
-async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<Checked> {
+async function checkItem(
+  item: EnvelopeItem,
+  name: string | null,
+  options: CheckOptions,
+): Promise<CheckedItem> {
   const { ownIssuer, proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
@@ -146,7 +147,7 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
 }
 
 /** Verifies every envelope in a text, one after another, each with the proof. */
-export async function* checkEach(given: Given, options: CheckOptions): AsyncGenerator<Checked> {
+export async function* checkEach(given: GivenText, options: CheckOptions): AsyncGenerator<CheckedItem> {
   // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {

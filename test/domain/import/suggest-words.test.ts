@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readName } from "../../../src/domain/import/column-names.ts";
+import { classifyColumnName } from "../../../src/domain/import/column-names.ts";
 import { columnOfField } from "../../../src/domain/import/fields.ts";
 import { asked, column, suggestionFor, suggestionForTable } from "./suggestions.ts";
 
@@ -152,7 +152,7 @@ test.each([
   ["Date of Issue", "perhaps license_issue_date"],
   ["State of Origin", "perhaps state"],
 ])("the column name %s means %s", (name, meaning) => {
-  const reading = readName(name);
+  const reading = classifyColumnName(name);
   const found = "field" in reading ? columnOfField[reading.field] : reading.kind;
   expect("fields" in reading ? `perhaps ${columnOfField[reading.fields[0] as "state"]}` : found).toBe(
     meaning,
