@@ -102,7 +102,7 @@ async function compare(
   return { verdict: "altered", reason: difference.reason, ...found };
 }
 
-/** Compares the unsigned members of an envelope, or the rows of a statement. A bare signature has neither. */
+/** Finds an unsigned member or a row that differs from the signed claims. A bare signature has neither: null. */
 async function unsignedDifference(
   outer: OuterMembers | null,
   record: Attestation,

@@ -8,7 +8,7 @@ import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
 import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 
-/** An operation that answers with envelopes. */
+/** An operation whose answer is signed: envelopes, or a statement over a list. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
 /** The `status` of a statement's attestation: its people have no common licence status. */

@@ -60,7 +60,7 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
 
   return {
     current: (): Snapshot => snapshot,
-    /** Reads every change that was committed before this call. At most one read runs at a time. */
+    /** Returns a snapshot with every change committed before this call. One read runs at a time; later calls share one. */
     refresh,
     /**
      * The snapshot for an answer without a commit. If the snapshot is older than a second, because the process was

@@ -156,7 +156,7 @@ const jitter = 0.2;
 function waitBefore(error: ClientError, attempts: number, connection: ClientSettings) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
-  // A call may be repeated, because the service runs the calls with one idempotency key only once.
+  // A call with an idempotency key runs once. Another may run again: it changes only the quota and the evidence log.
   const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
   const isTransient = mayHelp || status === 429 || (status !== null && status >= 500);
   if (!isTransient || attempts > maxRetries) return null;

@@ -216,7 +216,7 @@ function checkTime(claims: SharedClaims, options: VerifyOptions): Refusal | null
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
-/** Looks up the envelope in the status lists. Only a yes, eligible or a VALID licence, is refused as withdrawn. */
+/** Looks up the envelope in the status lists. If it is withdrawn, it is refused only if it says eligible or VALID. */
 function checkStatus(
   draft: Draft,
   claims: Claims,

@@ -94,7 +94,7 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
   return rows as unknown as readonly StatementRow[];
 }
 
-/** Reads a statement: its text, or a value of `readStrictJson`. */
+/** Splits a statement, its text or the result of `readStrictJson`, into its JWS and its rows. Verifies no signature. */
 export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
   const read = typeof input === "string" ? removeByteOrderMark(input) : input;
   const isJson = typeof read === "string" && /^[\t\n\r ]*\{/.test(read);

@@ -46,7 +46,7 @@ const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
   searchKeys: [index],
   safeLabel: ["column 1"],
   sniffDelimiter: [() => false],
-  fieldOfHeading: [null],
+  headingField: [null],
   parseMapping: ["mapping.json"],
   readText: [500],
   newProfile: [1],

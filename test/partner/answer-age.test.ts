@@ -99,7 +99,7 @@ test("the link to today's answer leads to the signed issuer's lookup by https, o
   expect(at({ valid: false })).toBe(null);
 });
 
-test("the link to today's answer uses the registration number if there is no teacher id, and never a personal number", () => {
+test("the link to the issuer's lookup has no number that may be a NIN or a phone number, but then the registration number", () => {
   expect(at(of(null, "TR/2019/LA/000001"))).toBe("https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001");
   expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
   expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");

@@ -173,11 +173,11 @@ async function applyChecked(
   const end = { rows, rejected, warnings, fields: [...fields], rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw supersededError(run.applied);
-  // If the unfinished import was of this file, this import has applied its remaining rows.
-  const isLeft = abandoned !== null && abandoned.sha256 !== sha256;
+  // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
+  const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
-    ...(isLeft ? { abandoned: { file: abandoned.file, row: abandoned.applied } } : {}),
+    ...(isLeftIncomplete ? { abandoned: { file: abandoned.file, row: abandoned.applied } } : {}),
   };
 }
 

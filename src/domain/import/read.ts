@@ -11,7 +11,7 @@ import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts
 import { readJsonRows } from "./ndjson.ts";
 import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow, requiredFields } from "./rows.ts";
-import { fieldOfHeading, findHeader, readTable, type TableLayout } from "./table.ts";
+import { findHeader, headingField, readTable, type TableLayout } from "./table.ts";
 import {
   convertToUtf8,
   type Delimiter,
@@ -139,7 +139,7 @@ function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, readi
   // A wrong encoding does no harm here: only column names are compared, and nearly all are ASCII.
   const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(beginning);
   function delimiterBy(mapping: CompiledMapping | null): Delimiter {
-    const isKnown = (name: string) => fieldOfHeading(name, mapping) != null;
+    const isKnown = (name: string) => headingField(name, mapping) != null;
     return reading.delimiter ?? mapping?.delimiter ?? sniffDelimiter(textBy(mapping), isKnown);
   }
   const recordsIn = (utf8: AsyncIterable<Uint8Array>, delimiter: Delimiter) =>
@@ -239,7 +239,7 @@ function columnsLacking(records: readonly TableRecord[], mapping: CompiledMappin
 
 function hasOwnNames(records: readonly TableRecord[]): boolean {
   const header = findHeader(records, null, true);
-  const fields = new Set(header?.cells.map((cell) => fieldOfHeading(cell.trim(), null)));
+  const fields = new Set(header?.cells.map((cell) => headingField(cell.trim(), null)));
   return requiredFields.every((field) => fields.has(field));
 }
 

@@ -16,9 +16,9 @@ import {
   type Ask,
   type Chosen,
   chooseColumns,
-  columnLabel,
   plainColumnName,
   type Question,
+  toLabel,
 } from "./suggested-columns.ts";
 import {
   addDateReason,
@@ -200,7 +200,7 @@ function askForName(
   ask: Ask,
 ) {
   const whole = chosen.get("name");
-  const joined = parts.map(columnLabel).join(" and ");
+  const joined = parts.map(toLabel).join(" and ");
   if (parts.length > 0)
     ask(
       "name",
@@ -210,7 +210,7 @@ function askForName(
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     ask(
       "name",
-      `${columnLabel(surname)} is left out; if ${columnLabel(whole)} lacks the surname, take them for name.1 and name.2`,
+      `${toLabel(surname)} is left out; if ${toLabel(whole)} lacks the surname, take them for name.1 and name.2`,
     );
 }
 

@@ -46,20 +46,18 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
     const isRepeated = (named.get(normalizeName(column.name)) ?? []).length > 1;
     chosen.set(field, column);
     const taken = columnOfField[field];
-    readings.set(column, { name: columnLabel(column), taken, why, sure: sure && !isRepeated });
-    if (isRepeated)
-      ask(taken, `two columns are called ${columnLabel(column)}; rename the one that is not meant`);
-    else if (!sure && field !== "licenseStatus") ask(taken, `is ${columnLabel(column)} meant? ${why}`);
+    readings.set(column, { name: toLabel(column), taken, why, sure: sure && !isRepeated });
+    if (isRepeated) ask(taken, `two columns are called ${toLabel(column)}; rename the one that is not meant`);
+    else if (!sure && field !== "licenseStatus") ask(taken, `is ${toLabel(column)} meant? ${why}`);
   }
   const isJoined = parts.length > 0 && !chosen.has("name");
   if (isJoined)
     for (const [index, column] of parts.entries()) {
       const why = "a part of the name";
-      readings.set(column, { name: columnLabel(column), taken: `name.${index + 1}`, why, sure: true });
+      readings.set(column, { name: toLabel(column), taken: `name.${index + 1}`, why, sure: true });
     }
   const columns = profiles.map(
-    (column) =>
-      readings.get(column) ?? { name: columnLabel(column), taken: null, ...whyLeftOut(column, chosen) },
+    (column) => readings.get(column) ?? { name: toLabel(column), taken: null, ...whyLeftOut(column, chosen) },
   );
   return { chosen, parts: isJoined ? parts : [], columns };
 }
@@ -77,7 +75,7 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
 }
 
 /** Returns a column's name for messages, or its number if the name may be personal data. */
-export function columnLabel(column: ColumnProfile): string {
+export function toLabel(column: ColumnProfile): string {
   return column.name === "" ? "" : plainColumnName(column) || `column ${column.position}`;
 }
 
@@ -166,7 +164,7 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
   const other = fields.map((field) => chosen.get(field)).find((one) => one !== undefined);
   const values = shownValues(column);
   const held = values === "" ? "" : `; values: ${values}`;
-  if (other !== undefined) return { why: `${columnLabel(other)} is taken for the same${held}`, sure: false };
+  if (other !== undefined) return { why: `${toLabel(other)} is taken for the same${held}`, sure: false };
   if (findNamePart(column.name) !== null) return { why: "a part of a name", sure: false };
   return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
 }

@@ -11,7 +11,7 @@ import {
 } from "./column-profile.ts";
 import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
-import { type Ask, type Chosen, type ColumnReading, columnLabel, isStatusLike } from "./suggested-columns.ts";
+import { type Ask, type Chosen, type ColumnReading, isStatusLike, toLabel } from "./suggested-columns.ts";
 import type { DamageKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
 import { guessOwnWord, isOwnWord, isWordField, maxStatusWords, meansWithdrawn, ownWords } from "./words.ts";
@@ -66,7 +66,7 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
   );
   const revoked = words.filter(({ text }) => statusWord(column, text) === "REVOKED");
   const asked = [
-    `${columnLabel(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
+    `${toLabel(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
   ];
   if (unread.length > 0)
     asked.push(`give ${listValues(unread)} one of ${ownWords("licenseStatus").join(", ")}`);
@@ -93,7 +93,7 @@ export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[
     if (column.name === "" || !isStatusLike(column) || (field !== undefined && !isOfText)) continue;
     const words =
       column.words !== null && column.words.size <= maxStatusWords ? column.words : column.withdrawn;
-    const label = columnLabel(column);
+    const label = toLabel(column);
     const said = words.size === 0 ? "its texts are many" : rowsWith([...words.values()]);
     const taken = field === undefined ? "left out" : `taken for ${columnOfField[field]}`;
     const harm =
@@ -102,7 +102,7 @@ export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[
     const remedy =
       other === undefined
         ? "Take the column for license_status, or leave it in `ignore` if it says nothing of licences"
-        : `Only one column can be license_status, which is ${columnLabel(other)} now`;
+        : `Only one column can be license_status, which is ${toLabel(other)} now`;
     ask(label, `${label} is ${taken}: ${said}. Nothing of it would be kept${harm}. ${remedy}`);
   }
 }
@@ -132,13 +132,13 @@ export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask
       const found = `${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}`;
       ask(
         about,
-        `${columnLabel(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
+        `${toLabel(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
       );
     }
     if (!textFields.includes(field)) continue;
     for (const [kind, said] of Object.entries(damages) as [keyof typeof damages, string][]) {
       const found = column.suspects.get(kind) ?? 0;
-      if (found > 0) ask(about, `${columnLabel(column)} has ${count(found)} ${said}`);
+      if (found > 0) ask(about, `${toLabel(column)} has ${count(found)} ${said}`);
     }
   }
   return values;
@@ -193,7 +193,7 @@ function describeHalf(column: ColumnProfile): string {
   const { isoDates } = column;
   const texts = countDates(column) - isoDates - sumCounts(column.never);
   return (
-    `${columnLabel(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
+    `${toLabel(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
     "A spreadsheet makes dates of the texts that it can read, and may have swapped their days and months: " +
     "export the column again as text, or set `dates` if you know that both kinds are right"
   );
@@ -222,7 +222,7 @@ export function chooseNoDateValues(chosen: Chosen, ask: Ask): Mapping["values"] 
     const dates = listValues(never.values());
     ask(
       about,
-      `${columnLabel(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
+      `${toLabel(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
     );
   }
   return values;
@@ -235,7 +235,7 @@ export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
   if (column === undefined || rows < fewRows) return;
   const revoked = countDates(column) - sumCounts(column.never);
   if (revoked * 2 <= rows) return;
-  const said = `${revoked} of ${rows} teachers would be revoked by ${columnLabel(column)}`;
+  const said = `${revoked} of ${rows} teachers would be revoked by ${toLabel(column)}`;
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
@@ -268,7 +268,7 @@ export function askForDateFields(chosen: Chosen, profiles: readonly ColumnProfil
     const names = open.map((field) => columnOfField[field]);
     const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
-    const label = columnLabel(column);
+    const label = toLabel(column);
     const move = `if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`;
     ask(label, `${label} holds dates${span} and is left out; ${move}`);
   }

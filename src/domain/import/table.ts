@@ -46,10 +46,7 @@ type Header = ReturnType<typeof readHeader> & {
 };
 
 /** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
-export function fieldOfHeading(
-  name: string,
-  mapping: CompiledMapping | null,
-): ImportField | null | undefined {
+export function headingField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
   const field = fieldOfColumnName(name);
@@ -76,7 +73,7 @@ export function findHeader(
     return found;
   }
   const known = (record: TableRecord) =>
-    record.cells.filter((name) => fieldOfHeading(name.trim(), mapping) != null).length;
+    record.cells.filter((name) => headingField(name.trim(), mapping) != null).length;
   const first = filled.find((record) => record.line <= headerLines && known(record) >= 2);
   return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
@@ -165,7 +162,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const constants = mapping?.constants ?? [];
   if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
   const headings = cells.map(joinLines);
-  const fields = headings.map((name) => fieldOfHeading(name, mapping));
+  const fields = headings.map((name) => headingField(name, mapping));
   const parts = headings.map((name) => mapping?.partOf(name) ?? null);
   const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
   const twice = fields.find((_, index) => keys[index] != null && keys.indexOf(keys[index]) !== index);

@@ -120,7 +120,7 @@ async function namesAnother(
   return found.some((other) => other !== null && other.id !== teacher?.id);
 }
 
-/** Reads the identifiers of a row, in the order of `rosterColumns`. The first one is looked up. */
+/** Reads a row's identifiers in the order of `rosterColumns`. The caller looks up the first and compares the others. */
 function readIdentifiers(cells: readonly string[], header: RosterHeader): (Identifier | RosterError)[] {
   // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
   if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];

@@ -7,8 +7,7 @@ import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
-import type { Stated } from "../../partner/verification.ts";
-import { unopenedVerification, type Verification } from "../../partner/verification.ts";
+import { type Stated, unopenedVerification, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
 import type { GivenText } from "./files.ts";
 
@@ -146,7 +145,7 @@ async function checkItem(
   };
 }
 
-/** Verifies every envelope in a text, one after another, each with the proof. */
+/** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */
 export async function* checkEach(given: GivenText, options: CheckOptions): AsyncGenerator<CheckedItem> {
   // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;

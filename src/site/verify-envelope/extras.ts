@@ -32,7 +32,7 @@ import { el, factLine, keySource, texts } from "./view.ts";
 
 const { statement: words, certificate, signed } = texts;
 
-/** Copies a proof's refusal into this script's class: the verifier recognises a refusal by its class (`instanceof`). */
+/** Remakes a proof's refusal in this script's class. The first script has its own class, so `instanceof` would fail. */
 function ownProof(proof: LogProof): LogProof {
   const { refusal } = proof;
   return refusal === null ? proof : { refusal: new Refusal(refusal.reason, refusal.detail) };

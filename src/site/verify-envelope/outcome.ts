@@ -37,8 +37,8 @@ export function verdictBox(
 
 let pairs = 0;
 
-/** Links the first heading, which takes the focus, to the other boxes, so that a screen reader reads all of them. */
-function describeFirst(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
+/** Links the other boxes to the first heading, which has focus, so that a screen reader reads them with it. */
+function link(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
   const ids = shown.map((other, index) => {
@@ -147,7 +147,7 @@ export function evidenceLine({ verification, compromisedSince }: CheckedItem): H
   return line("none", log.by(writtenTime(evidence.checkpointAt)), ...logged(evidence), ...words);
 }
 
-/** Writes whether a status list confirms a valid answer, and its day; null if nobody was found, as no list has that. */
+/** Writes what the status list says, and the list's time. Null if no list was used and the answer found nobody. */
 function standingLine({ statusList, result }: Verification): HTMLElement | null {
   const { standing } = texts;
   if (statusList === null && result?.found === false) return null;
@@ -157,7 +157,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Whether the input is not an envelope at all. It then gets only a verdict, which says nothing about a teacher. */
+/** Whether the input is not an envelope at all. The page then shows only the verdict, no checks or signed values. */
 function isNotEnvelope({ verification }: CheckedItem): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
@@ -244,12 +244,9 @@ function verdictsOf(checked: CheckedItem): (HTMLElement | null)[] {
   const { verification, statement } = checked;
   const { valid, result } = verification;
   if (statement !== null)
-    return [
-      ...describeFirst(first, statement.draw.statementBox(statement.stated, checked)),
-      evidenceLine(checked),
-    ];
+    return [...link(first, statement.draw.statementBox(statement.stated, checked)), evidenceLine(checked)];
   if (!valid || result === null) return [first];
-  const boxes = describeFirst(first, answerBox(verification, result), oldAnswerBox(verification));
+  const boxes = link(first, answerBox(verification, result), oldAnswerBox(verification));
   return [...boxes, evidenceLine(checked), standingLine(verification)];
 }
 
@@ -373,5 +370,5 @@ export function showOutcomes(all: readonly CheckedItem[]): HTMLElement {
     const words = `${checked.name ?? texts.item(index + 1)}: ${titleOf(checked)}${answer}`;
     return el("details", { class: "envelope" }, el("summary", {}, words), showOutcome(checked));
   });
-  return el("div", {}, answers.length === 0 ? first : describeFirst(first, second), items);
+  return el("div", {}, answers.length === 0 ? first : link(first, second), items);
 }

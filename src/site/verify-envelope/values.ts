@@ -55,7 +55,7 @@ export function recordFacts({ teacher, license, certificate }: EligibilityResult
   ];
 }
 
-/** Says that the purpose is not signed; without this line a reader might assume one. */
+/** Says that the purpose is not signed. Without this line a reader might think that the signature covers a purpose. */
 export function unsignedPurposeFact(): HTMLElement | null {
   return factLine(words.purpose, words.purposeUnsigned);
 }

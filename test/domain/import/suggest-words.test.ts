@@ -65,7 +65,7 @@ test.each<[what: string, header: string[], cells: string[][], open: string[], sa
   expect(asked(found, "license_status")).not.toContain("day of the import");
 });
 
-test("the proposed mapping asks about a withdrawal among many other texts", async () => {
+test("the proposed mapping asks about a column if a few of its many values look like a withdrawn licence", async () => {
   const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
   const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
   expect(found.mapping.ignore).toEqual(["Remarks"]);
