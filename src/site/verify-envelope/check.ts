@@ -11,7 +11,10 @@ import { type Stated, unopenedVerification, type Verification } from "../../part
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
 import type { GivenText } from "./files.ts";
 
-type Extras = typeof import("./extras.ts");
+type Extras = Pick<
+  typeof import("./extras.ts"),
+  "makePrintout" | "checkStatement" | "makeSheet" | "statementBox" | "statementPart" | "statementTone"
+>;
 
 /** A genuine statement with all its signed rows, and the second script, which shows it. */
 export type ShownStatement = {
@@ -31,7 +34,7 @@ export function createExtrasLoader(address: string): () => Promise<Extras> {
 /** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
-export type CheckedItem = {
+export type ItemResult = {
   readonly name: string | null;
   readonly verification: Verification;
   /** The genuine statement over a list; null for any other input. */
@@ -50,7 +53,7 @@ export type CheckedItem = {
   /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
-  withoutProof(): Promise<CheckedItem>;
+  withoutProof(): Promise<ItemResult>;
 };
 
 type CheckOptions = {
@@ -101,7 +104,7 @@ async function verify(
   value: JsonValue,
   options: VerifyOptions,
   loadExtras: CheckOptions["loadExtras"],
-): Promise<Pick<CheckedItem, "verification" | "statement">> {
+): Promise<Pick<ItemResult, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
   const draw = await loadExtras();
   const verification = await draw.checkStatement(value, options);
@@ -110,7 +113,7 @@ async function verify(
   return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
 }
 
-function signatureOf(value: JsonValue): Pick<CheckedItem, "envelope" | "jws"> {
+function signatureOf(value: JsonValue): Pick<ItemResult, "envelope" | "jws"> {
   const envelope = isJsonObject(value) ? value : null;
   const signature = envelope === null ? value : envelope.signature;
   return { envelope, jws: typeof signature === "string" ? signature : null };
@@ -125,7 +128,7 @@ async function checkItem(
   item: EnvelopeItem,
   name: string | null,
   options: CheckOptions,
-): Promise<CheckedItem> {
+): Promise<ItemResult> {
   const { ownIssuer, proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
@@ -146,7 +149,7 @@ async function checkItem(
 }
 
 /** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */
-export async function* checkEach(given: GivenText, options: CheckOptions): AsyncGenerator<CheckedItem> {
+export async function* checkEach(given: GivenText, options: CheckOptions): AsyncGenerator<ItemResult> {
   // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {
