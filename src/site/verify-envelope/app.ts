@@ -1,7 +1,7 @@
 /** The first script of the page: the form and its actions. Verification runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { checkEach, createExtrasLoader, type ItemResult, type ShownStatement } from "./check.ts";
+import { checkEach, createExtrasLoader, type ItemCheck, type ShownStatement } from "./check.ts";
 import {
   checkTextSize,
   type GivenProof,
@@ -97,12 +97,12 @@ function showPrinted(made: HTMLElement, name: string, back: () => PageContent): 
 }
 
 /** Marks the page if the keys were pasted or the issuer is another service: the service's header is then not printed. */
-function markForeign({ verification }: ItemResult): void {
+function markForeign({ verification }: ItemCheck): void {
   const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-function sheetButton({ stated, draw }: ShownStatement, checked: ItemResult, back: () => PageContent) {
+function sheetButton({ stated, draw }: ShownStatement, checked: ItemCheck, back: () => PageContent) {
   const words = texts.statement;
   return actionButton(words.make, () => {
     markForeign(checked);
@@ -112,7 +112,7 @@ function sheetButton({ stated, draw }: ShownStatement, checked: ItemResult, back
 }
 
 /** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
-function certificateButton(checked: ItemResult, back: () => PageContent): HTMLElement | null {
+function certificateButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
   const { verification, jws } = checked;
   if (checked.statement !== null) return sheetButton(checked.statement, checked, back);
   if (!verification.valid || jws === null) return null;
@@ -126,7 +126,7 @@ function certificateButton(checked: ItemResult, back: () => PageContent): HTMLEl
   });
 }
 
-async function checkWith(proof: GivenProof | null, given: readonly GivenText[]): Promise<ItemResult[]> {
+async function checkWith(proof: GivenProof | null, given: readonly GivenText[]): Promise<ItemCheck[]> {
   const expected = {
     issuer: byId("issuer", HTMLInputElement).value.trim(),
     audience: byId("audience", HTMLInputElement).value.trim(),
@@ -136,7 +136,7 @@ async function checkWith(proof: GivenProof | null, given: readonly GivenText[]):
   const ownIssuer = keySource === "fetched" ? served("issuer") : null;
   const registry = served("registry") || null;
   const options = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
-  const all: ItemResult[] = [];
+  const all: ItemCheck[] = [];
   for (const one of given) {
     for await (const checked of checkEach(one, options)) {
       all.push(checked);
@@ -146,11 +146,11 @@ async function checkWith(proof: GivenProof | null, given: readonly GivenText[]):
   return all;
 }
 
-function isOfAnother({ verification }: ItemResult): boolean {
+function isOfAnother({ verification }: ItemCheck): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
-async function outcomeOfMany(all: readonly ItemResult[]): Promise<PageContent> {
+async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   // The proof belongs to one envelope. The other envelopes are verified without it.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
   const list = showOutcomes(await Promise.all(alone));
@@ -163,7 +163,7 @@ async function outcomeOfMany(all: readonly ItemResult[]): Promise<PageContent> {
 }
 
 /** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
-function withoutProofButton({ verification }: ItemResult): HTMLElement | null {
+function withoutProofButton({ verification }: ItemCheck): HTMLElement | null {
   if (!isProofRefused(verification)) return null;
   return actionButton(texts.log.without, () => {
     proof.take(null);
@@ -179,7 +179,7 @@ async function checkAgain(given: readonly GivenText[]): Promise<PageContent> {
   return second === undefined ? resultOf(first) : outcomeOfMany(all);
 }
 
-function resultOf(checked: ItemResult): PageContent {
+function resultOf(checked: ItemCheck): PageContent {
   return result(
     showOutcome(checked),
     withoutProofButton(checked),

@@ -9,7 +9,7 @@ import type { JsonValue } from "../../partner/strict-json.ts";
 import type { StatementVerification } from "../../partner/verification.ts";
 import type { VerifyOptions } from "../../partner/verify-envelope.ts";
 import { verifyStatement } from "../../partner/verify-statement.ts";
-import type { ItemResult, ShownStatement } from "./check.ts";
+import type { ItemCheck, ShownStatement } from "./check.ts";
 import {
   answerBox,
   evidenceLine,
@@ -55,7 +55,7 @@ export function statementTone({ rows, summary: { eligible, distinct } }: Shown):
 }
 
 /** Makes the box of the statement's content, the second verdict beside that on the signature. */
-export function statementBox(shown: Shown, { verification }: ItemResult): HTMLElement {
+export function statementBox(shown: Shown, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
   return verdictBox(
@@ -66,7 +66,7 @@ export function statementBox(shown: Shown, { verification }: ItemResult): HTMLEl
   );
 }
 
-function statementFacts({ list, purpose }: Shown, { verification }: ItemResult): HTMLElement {
+function statementFacts({ list, purpose }: Shown, { verification }: ItemCheck): HTMLElement {
   return el(
     "dl",
     { class: "facts" },
@@ -84,7 +84,7 @@ function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: Stateme
   return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? words.yes : words.no}${why}`, name];
 }
 
-export function statementPart(shown: Shown, checked: ItemResult): HTMLElement {
+export function statementPart(shown: Shown, checked: ItemCheck): HTMLElement {
   const { row: first, ...others } = words.head;
   const heads = Object.values(others);
   const rows = shown.rows.map((row) => {
@@ -116,7 +116,7 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
-export function makeSheet(shown: Shown, checked: ItemResult): HTMLElement {
+export function makeSheet(shown: Shown, checked: ItemCheck): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
@@ -147,7 +147,7 @@ async function codeFigure(link: string): Promise<HTMLElement> {
 }
 
 /** Shows the signed answer as a QR code (decision D8.8); for a too long answer, shows where to verify it. */
-async function answerPart({ verification, jws }: ItemResult): Promise<HTMLElement> {
+async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
   const page = pageOfIssuer(issuer ?? "");
   const here = new URL("verify-envelope", document.baseURI).href;
@@ -171,7 +171,7 @@ async function answerPart({ verification, jws }: ItemResult): Promise<HTMLElemen
 }
 
 /** Makes the attestation of a genuine answer, a page to print. */
-export async function makePrintout(checked: ItemResult): Promise<HTMLElement> {
+export async function makePrintout(checked: ItemCheck): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;
   const parts =

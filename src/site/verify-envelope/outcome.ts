@@ -4,7 +4,7 @@ import { lookupUrl } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
-import type { ItemResult } from "./check.ts";
+import type { ItemCheck } from "./check.ts";
 import {
   answerFacts,
   differencesOf,
@@ -128,7 +128,7 @@ function logged({ index, size, checkpointAt }: LogEvidence): string[] {
 }
 
 /** Explains what the log's proof, or its lack, means for an answer; null if there is neither proof nor need of one. */
-export function evidenceLine({ verification, compromisedSince }: ItemResult): HTMLElement | null {
+export function evidenceLine({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
   const since = writtenTime(compromisedSince);
   const evidence = verification.log;
   const line = (tone: string, title: string, ...sentences: string[]) =>
@@ -158,7 +158,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
 }
 
 /** Whether the input is not an envelope at all. The page then shows only the verdict, no checks or signed values. */
-function isNotEnvelope({ verification }: ItemResult): boolean {
+function isNotEnvelope({ verification }: ItemCheck): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
@@ -178,7 +178,7 @@ function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
 }
 
-export function titleOf(checked: ItemResult): string {
+export function titleOf(checked: ItemCheck): string {
   const { verification, elsewhere } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
@@ -204,7 +204,7 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
 }
 
 /** Explains a refusal; null if accepted. For an envelope of another service, it does not ask for other keys. */
-function reasonOf({ verification, elsewhere }: ItemResult): string | null {
+function reasonOf({ verification, elsewhere }: ItemCheck): string | null {
   const { reason, checks, claimedIssuer } = verification;
   if (elsewhere !== null) return meanings.elsewhere(elsewhere);
   if (reason === null) return null;
@@ -216,7 +216,7 @@ function reasonOf({ verification, elsewhere }: ItemResult): string | null {
   return claimedIssuer === null ? why : `${why} ${meanings.claimed(claimedIssuer)}`;
 }
 
-function signatureBox(checked: ItemResult): HTMLElement {
+function signatureBox(checked: ItemCheck): HTMLElement {
   const { verification, statement, hasProof } = checked;
   const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
@@ -239,7 +239,7 @@ function signatureBox(checked: ItemResult): HTMLElement {
 }
 
 /** Makes the verdict on the signature and, if the answer can be trusted, the verdict on the answer. */
-function verdictsOf(checked: ItemResult): (HTMLElement | null)[] {
+function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
@@ -250,7 +250,7 @@ function verdictsOf(checked: ItemResult): (HTMLElement | null)[] {
   return [...boxes, evidenceLine(checked), standingLine(verification)];
 }
 
-function signedPart(checked: ItemResult): HTMLElement | null {
+function signedPart(checked: ItemCheck): HTMLElement | null {
   const { signed } = texts;
   const { verification } = checked;
   const title = el("h3", {}, signed.title);
@@ -267,7 +267,7 @@ function signedPart(checked: ItemResult): HTMLElement | null {
   return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
-function differencesPart(checked: ItemResult): HTMLElement | null {
+function differencesPart(checked: ItemCheck): HTMLElement | null {
   const rows = checked.envelope === null ? [] : differencesOf(checked.envelope, checked.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
@@ -301,7 +301,7 @@ export function table(caption: string, heads: readonly string[], rows: readonly 
 }
 
 /** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */
-function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemResult): HTMLElement {
+function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemCheck): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
   const isPassed = skipped === undefined ? ok : null;
@@ -319,7 +319,7 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: It
 }
 
 /** Lists the checks, folded up unless one failed. */
-function checksPart(checked: ItemResult): HTMLElement {
+function checksPart(checked: ItemCheck): HTMLElement {
   const { checks } = texts;
   const lines = checked.verification.checks.map((check) => checkRow(check, checked));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
@@ -332,7 +332,7 @@ function checksPart(checked: ItemResult): HTMLElement {
 }
 
 /** Shows everything about one envelope; an input without an envelope has only its verdict. */
-export function showOutcome(checked: ItemResult): HTMLElement {
+export function showOutcome(checked: ItemCheck): HTMLElement {
   const { statement, name } = checked;
   const signed = () =>
     statement === null ? signedPart(checked) : statement.draw.statementPart(statement.stated, checked);
@@ -346,7 +346,7 @@ export function showOutcome(checked: ItemResult): HTMLElement {
 }
 
 /** Shows several envelopes: first the counts for both verdicts, then each envelope folded up. */
-export function showOutcomes(all: readonly ItemResult[]): HTMLElement {
+export function showOutcomes(all: readonly ItemCheck[]): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;

@@ -4,7 +4,7 @@ import type { Certificate, EligibilityResult, License } from "../../partner/cont
 import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { ItemResult } from "./check.ts";
+import type { ItemCheck } from "./check.ts";
 import { el, factLine, texts } from "./view.ts";
 
 const words = texts.signed;
@@ -70,7 +70,7 @@ export function answerFacts(result: EligibilityResult): Facts {
 }
 
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
-export function nameSigner({ verification, registry }: ItemResult): string {
+export function nameSigner({ verification, registry }: ItemCheck): string {
   const issuer = verification.issuer ?? "";
   return registry === null ? issuer : words.named(registry, issuer);
 }
