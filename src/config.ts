@@ -5,13 +5,13 @@ import { TvsError } from "./domain/errors.ts";
 import { parseRetention } from "./domain/evidence/retention.ts";
 import {
   maxSigners,
-  optionOf,
+  optionName,
   registerSettings,
   type Setting,
   serveSettings,
   sharedSettings,
   storedName,
-  variableOf,
+  variableName,
 } from "./domain/settings.ts";
 
 /** The environment variables, which a command passes in; only this file interprets them. */
@@ -99,8 +99,8 @@ function read<T extends Table>(
   remembered: ReadonlyMap<string, string> = new Map(),
 ): Values<T> {
   const values = Object.entries<Setting>(table).map(([name, { kind, usual, remembered: by }]) => {
-    const option = optionOf(name);
-    const variable = variableOf(option);
+    const option = optionName(name);
+    const variable = variableName(option);
     const given = flags[option] ?? environment[variable];
     const other = by === "serve" ? undefined : (by && remembered.get(storedName(name))) || usual;
     const value = given === undefined || given === "" ? other : given;

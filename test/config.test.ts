@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { type Environment, type Flags, readConfig, readServeConfig } from "../src/config.ts";
-import { variableOf } from "../src/domain/settings.ts";
+import { variableName } from "../src/domain/settings.ts";
 
 const nothing = {};
 
@@ -98,7 +98,7 @@ test("an option and its environment variable have the same effect", () => {
     tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
   };
   const variables = Object.fromEntries(
-    Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
+    Object.entries(settings).map(([name, value]) => [variableName(name), value]),
   );
   expect(readConfig(settings, nothing)).toEqual(config as never);
   expect(readServeConfig(settings, nothing)).toEqual(expected as never);
@@ -106,7 +106,7 @@ test("an option and its environment variable have the same effect", () => {
 });
 
 test("the environment variable of an option is TVS_ and the option's name in capitals", () => {
-  expect(variableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
+  expect(variableName("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
 test("a flag has precedence over its variable, also a switch that is off", () => {
@@ -218,10 +218,10 @@ test.each<[string, string | undefined, RegExp]>([
   (name, value, message) => {
     for (const read of [
       () => readServeConfig({ [name]: value }, nothing),
-      () => readServeConfig(nothing, { [variableOf(name)]: value }),
+      () => readServeConfig(nothing, { [variableName(name)]: value }),
     ]) {
       const line = refusalOf(read);
-      expect(line).toStartWith(`--${name} (${variableOf(name)}) `);
+      expect(line).toStartWith(`--${name} (${variableName(name)}) `);
       expect(line).toMatch(message);
       expect(line).not.toContain("\n");
     }

@@ -6,9 +6,9 @@ import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts"
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
 import { checkClockDifference, readClockAhead } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { keyRingOf, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
+import { keyRingOf, lastKeyChangeAt, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
-import { holdWebhooksName, unreadableCertificateName } from "../../src/domain/settings.ts";
+import { holdWebhooksSettingName, unreadableCertificateSettingName } from "../../src/domain/settings.ts";
 import { hasSqliteHeader } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -105,7 +105,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       schema,
       integrity,
       service,
-      checkClock([newestAt ?? 0, lastChangeOf({ keys })], options.now),
+      checkClock([newestAt ?? 0, lastKeyChangeAt({ keys })], options.now),
       ...(driver.kind === "remote"
         ? [checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))]
         : []),
@@ -117,7 +117,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
-    unreadableAt: stored.get(unreadableCertificateName) ?? null,
+    unreadableAt: stored.get(unreadableCertificateSettingName) ?? null,
     isMissing: false,
   };
 }
@@ -135,7 +135,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
     clock: { now: () => now },
   });
   const credentials = await loadCredentialIndex(stores.partners);
-  const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
+  const areWebhooksHeld = stored.get(holdWebhooksSettingName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
     ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld, explainError }),

@@ -11,7 +11,7 @@ import { generateKey } from "../../src/domain/keys.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { isIssuerSet, isSandbox } from "../../src/domain/settings.ts";
-import { rememberedSite } from "../../src/domain/site.ts";
+import { readStoredSite } from "../../src/domain/site.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { checkRetention } from "./log.ts";
 
@@ -60,7 +60,7 @@ function checkIssuer(stored: Stored, config: Config): Check {
 /** Checks that the pages name the registry, and whom to write to about a wrong record. */
 function checkSite(stored: Stored): Check {
   const { ok, warn } = checkNamed("site");
-  const { name: registry, contact, reportUrl } = rememberedSite(stored.get("site") ?? "{}");
+  const { name: registry, contact, reportUrl } = readStoredSite(stored.get("site") ?? "{}");
   const advice = "start tvs serve with --site FILE, which is remembered; tvs help service";
   if (registry === null) return warn("no page says whose service this is", advice);
   if (Object.keys(contact).length === 0 && reportUrl === null)

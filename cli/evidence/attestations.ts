@@ -19,7 +19,7 @@ import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
-import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
+import type { EnvelopeItem, Position } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
 import { flag, group, operand, option } from "../command.ts";
@@ -112,7 +112,7 @@ const checkCommand = operatorCommand({
 });
 
 type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
-type Located = AttestationCheck & { readonly place: Place };
+type Located = AttestationCheck & { readonly place: Position };
 
 /** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if there are none, or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {

@@ -1,7 +1,7 @@
 import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
-import { allEvents } from "../../src/domain/event-filter.ts";
+import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import {
   batchCosts,
   checkPartner,
@@ -84,7 +84,7 @@ const addArgs = {
 function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
   const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };
-  const eventFilter = { ...allEvents, ...terms.eventFilter };
+  const eventFilter = { ...defaultEventFilter, ...terms.eventFilter };
   return checkPartner({ ...terms, partnerId: args.id, eventFilter, createdAt, disabledAt: null });
 }
 

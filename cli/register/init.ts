@@ -16,14 +16,14 @@ import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
-  issuerSetName,
-  optionOf,
+  issuerIsSetSettingName,
+  optionName,
   type Setting,
   serveSettings,
   sharedSettings,
   storedName,
   storedText,
-  variableOf,
+  variableName,
 } from "../../src/domain/settings.ts";
 import type { Site } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
@@ -39,7 +39,7 @@ import { describeLocation, serviceSettings } from "./register.ts";
 const asked = new Map(
   Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
     .filter(([, { init }]) => init !== undefined)
-    .map(([name, setting]) => [optionOf(name), setting]),
+    .map(([name, setting]) => [optionName(name), setting]),
 );
 
 type Question = {
@@ -119,7 +119,7 @@ function refuseRoot({ database }: Config, file: string | undefined): void {
 async function answersOf(flags: Flags, environment: Environment): Promise<Answers> {
   const given: Record<string, string> = {};
   for (const { name } of questions) {
-    const answer = flags[name] ?? (asked.has(name) ? environment[variableOf(name)] : undefined);
+    const answer = flags[name] ?? (asked.has(name) ? environment[variableName(name)] : undefined);
     if (typeof answer === "string" && answer !== "") given[name] = answer;
   }
   for (const [name, answer] of Object.entries(given)) checkAnswer(name, answer);
@@ -164,7 +164,7 @@ async function makeRegister(config: ServeConfig, answers: Answers): Promise<void
   const firstSettings = (secrets: Secrets) => ({
     ...Object.fromEntries(remembered),
     issuer: config.issuer ?? "",
-    [issuerSetName]: "true",
+    [issuerIsSetSettingName]: "true",
     status_list: storedText(config.statusList ?? false),
     site: JSON.stringify(siteOf(answers)),
     ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),

@@ -2,7 +2,7 @@
 
 import { userInfo } from "node:os";
 import type { Config } from "../../src/config.ts";
-import { completeActor } from "../../src/domain/changes.ts";
+import { addActorPrefix } from "../../src/domain/changes.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { option } from "../command.ts";
@@ -18,7 +18,7 @@ export const actorArg = {
 } as const;
 
 export const actorFilterArg = {
-  by: option("NAME", "Only what this operator changed; service for the service itself", completeActor),
+  by: option("NAME", "Only what this operator changed; service for the service itself", addActorPrefix),
 } as const;
 
 /** Returns the actor to record: `cli:` and the operator's name. @throws TvsError CONFIG_INVALID for a wrong name */

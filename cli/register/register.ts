@@ -4,7 +4,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, st
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
+import { optionName, registerSettings, variableName } from "../../src/domain/settings.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
 
 /** Describes the location of the register: the data directory, or the value of `--database`. */
@@ -96,7 +96,7 @@ export function loneKeyError({ database, masterKeyFile, sandbox }: Config): TvsE
 }
 
 const settingsFile = "/etc/tvs/tvs.env";
-const registerVariables = Object.keys(registerSettings).map((name) => variableOf(optionOf(name)));
+const registerVariables = Object.keys(registerSettings).map((name) => variableName(optionName(name)));
 
 /**
  * Adds the installed service's settings to the environment, if the command does not say which register it means. They

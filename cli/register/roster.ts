@@ -7,18 +7,18 @@ import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/d
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
-import { asUtf8, type Encoding, markedEncoding } from "../../src/domain/import/text.ts";
+import { convertToUtf8, type Encoding, readByteOrderMark } from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
 import { windowStartsAt } from "../../src/domain/quota-windows.ts";
-import { evaluateList, type ListRequest, sealStatement } from "../../src/domain/statements.ts";
+import { evaluateList, type ListRequest, signStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
-  listedTeacher,
   percentageOf,
   type RosterDependencies,
   type RosterHeader,
   type RosterRow,
   readRosterHeader,
+  readTeacherOfRow,
 } from "../../src/domain/teachers/roster.ts";
 import { validateBySchema } from "../../src/http/request-body.ts";
 import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
@@ -136,7 +136,7 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
         header = readRosterHeader(cells);
         continue;
       }
-      const one = listed.length > maxListed ? null : listedTeacher(cells, header);
+      const one = listed.length > maxListed ? null : readTeacherOfRow(cells, header);
       if (one !== null) listed.push(one);
       checks.push(checkRosterRow(cells, { header, line }, dependencies));
       if (checks.length < width) continue;
@@ -167,7 +167,7 @@ async function* readRecords(file: string, encoding: Encoding | undefined): Async
     yield first.value;
     yield* { [Symbol.asyncIterator]: () => pieces };
   })();
-  const text = asUtf8(whole, encoding ?? markedEncoding(first.value) ?? "utf-8");
+  const text = convertToUtf8(whole, encoding ?? readByteOrderMark(first.value) ?? "utf-8");
   for await (const records of readCsv(text, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
 }
@@ -263,7 +263,7 @@ async function attempt(
   const requestId = uuidv7();
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };
   const key = await decryptPrivateKey(snapshot.keys.active, secrets);
-  const { attestation, answer } = await sealStatement(judged, making, async (_kid, inputs) =>
+  const { attestation, answer } = await signStatement(judged, making, async (_kid, inputs) =>
     Promise.all(inputs.map((input) => signature(key, input))),
   );
   const { people, read } = judged;

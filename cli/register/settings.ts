@@ -7,7 +7,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
 import {
   isIssuerSet,
-  optionOf,
+  optionName,
   readSettings,
   type Setting,
   type Settings,
@@ -23,7 +23,7 @@ import { readSmallFile } from "../safe/input-file.ts";
 /** The options that only `tvs serve` has. */
 export const serveArgs: Args = Object.fromEntries(
   Object.entries<Setting>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
-    optionOf(name),
+    optionName(name),
     hint === undefined ? flag() : option(hint),
   ]),
 );

@@ -7,13 +7,13 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
 import { type ImportOptions, type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
-import { refuseOpen } from "../../src/domain/import/mapping.ts";
-import { type FilePiece, type Reading, readPieces } from "../../src/domain/import/read.ts";
+import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
+import { type ExtractPiece, type Reading, readPieces } from "../../src/domain/import/read.ts";
 import {
   describeCode,
-  firstRejected,
   type ImportIssue,
   type ImportResult,
+  listFirstRejections,
 } from "../../src/domain/import/report.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
@@ -98,7 +98,7 @@ export const importCommand = command({
 /** Reads the options about the file. @throws TvsError INPUT_UNREADABLE if --map is invalid or has open questions */
 function readingOf({ delimiter, encoding, sheet, map }: ArgsOf<typeof importArgs>): Reading {
   const mapping = map === undefined ? undefined : readMappingFile(map);
-  if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
+  if (mapping !== undefined) refuseOpenQuestions(mapping, basename(map as string));
   return { delimiter, encoding, sheet, mapping };
 }
 
@@ -126,7 +126,7 @@ function importExtract(
   });
 }
 
-async function* notingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<FilePiece> {
+async function* notingMapping(pieces: AsyncIterable<ExtractPiece>): AsyncGenerator<ExtractPiece> {
   let isNoted = false;
   for await (const piece of pieces) {
     if (!isNoted && piece.mappedBy === "remembered")
@@ -218,7 +218,7 @@ function importSummary(result: ImportResult): string {
     ...(firstRevokes === undefined ? {} : { revocations: revokes[firstRevokes] }),
     import: stopped !== undefined ? "stopped, nothing changed" : dryRun ? "dry run, nothing changed" : done,
   });
-  const first = firstRejected(codes, shownRows);
+  const first = listFirstRejections(codes, shownRows);
   const parts = [figures];
   if (codes.length > 0) parts.push(formatList(codes.map(describeCode), codeColumns));
   if (first.length > 0) parts.push(`the first rejected rows:\n${formatList(first, issueColumns)}`);

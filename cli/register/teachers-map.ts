@@ -4,7 +4,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import { TvsError } from "../../src/domain/errors.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
-import { openTable, type Reading, unreadable } from "../../src/domain/import/read.ts";
+import { openTable, type Reading, toUnreadableInputError } from "../../src/domain/import/read.ts";
 import { type Suggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
 import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
@@ -56,7 +56,7 @@ export function readMappingFile(file: string): Mapping {
   try {
     return parseMapping(readFileSync(file, "utf8"), basename(file));
   } catch (error) {
-    throw unreadable(basename(file), error);
+    throw toUnreadableInputError(basename(file), error);
   }
 }
 
@@ -101,7 +101,7 @@ async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
       return look("windows-1252", true);
     });
   } catch (error) {
-    throw unreadable(name, error);
+    throw toUnreadableInputError(name, error);
   }
 }
 

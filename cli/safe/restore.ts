@@ -4,7 +4,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { holdWebhooksName } from "../../src/domain/settings.ts";
+import { holdWebhooksSettingName } from "../../src/domain/settings.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { type RestoreResult, requireReplaceable, restoreBackup } from "../../src/store/driver/restore.ts";
@@ -47,7 +47,7 @@ export const restoreCommand = command({
       await makeSchema(driver);
       await driver.batch([moveTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
-      if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
+      if (holdWebhooks) await settings.write({ [holdWebhooksSettingName]: "true" });
       settled = await settleRestoredLog(driver, config, acting);
     };
     const options = { from, facts, target, force, stamp, onCopied };

@@ -7,7 +7,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import sample from "../../data/sample-registry.csv" with { type: "text" };
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { allEvents } from "../../src/domain/event-filter.ts";
+import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
@@ -87,7 +87,7 @@ function demoRecord(createdAt: number): Partner {
   return {
     ...{ partnerId: demoPartner, name: "Sandbox demo partner", scopes, purposes },
     ...{ perMinute: 600, perDay: 100_000, batchCost: "call", watchLimit: defaultWatchLimit },
-    ...{ eventFilter: allEvents, createdAt, disabledAt: null },
+    ...{ eventFilter: defaultEventFilter, createdAt, disabledAt: null },
   };
 }
 
@@ -221,7 +221,7 @@ const resetCommand = command({
 async function resetNotifications({ partners, watches }: CommandContext): Promise<void> {
   // Before its first start a sandbox has no demo partner.
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
-  const { watchLimit } = await partners.update({ partnerId: demoPartner, eventFilter: allEvents });
+  const { watchLimit } = await partners.update({ partnerId: demoPartner, eventFilter: defaultEventFilter });
   const watched = await watches.page(demoPartner, { after: "", limit: watchLimit });
   await watches.change(demoPartner, { add: [], remove: watched });
 }

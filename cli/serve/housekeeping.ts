@@ -3,7 +3,7 @@
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
 import { mayUsePrivateAddress } from "../../src/delivery/address-guard.ts";
-import { createExchange } from "../../src/delivery/exchange.ts";
+import { createWebhookHttp } from "../../src/delivery/exchange.ts";
 import { startSender } from "../../src/delivery/sender.ts";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
@@ -125,7 +125,7 @@ export function startWebhookSending(
   { clockAheadMs, configuration, counters }: SenderOptions,
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };
-  const exchange = createExchange({ clock });
+  const exchange = createWebhookHttp({ clock });
   const sender = startSender({
     outbox: countDeliveries(stores.outbox, counters),
     exchange,

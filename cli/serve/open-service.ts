@@ -18,9 +18,9 @@ import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import {
   changedSettings,
-  issuerSetName,
+  issuerIsSetSettingName,
   storedSettings,
-  unreadableCertificateName,
+  unreadableCertificateSettingName,
 } from "../../src/domain/settings.ts";
 import { createStatusIndexes, createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
@@ -158,7 +158,7 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
 async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, hasSetIssuer, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
-  const all = { ...storedSettings(settingsInForce), [issuerSetName]: String(hasSetIssuer) };
+  const all = { ...storedSettings(settingsInForce), [issuerIsSetSettingName]: String(hasSetIssuer) };
   const changed = changedSettings(all, remembered);
   if (Object.keys(changed).length > 0) await settings.write(changed);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
@@ -225,7 +225,7 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
   return (proxy) => {
     if (!warn({ proxy })) return;
     // Other parts of the service report a database that refuses writes.
-    settings.write({ [unreadableCertificateName]: isoTime(clock.now()) }).catch(() => undefined);
+    settings.write({ [unreadableCertificateSettingName]: isoTime(clock.now()) }).catch(() => undefined);
   };
 }
 

@@ -3,18 +3,18 @@
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { concatenate } from "../../src/partner/bytes.ts";
-import { piecesInUtf8 } from "../../src/partner/file-text.ts";
-import { type EnvelopeItem, isRecord, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
+import { convertPiecesToUtf8 } from "../../src/partner/file-text.ts";
+import { type EnvelopeItem, isJsonOrJwsLine, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
 /** The pieces of an input. A piece is valid only until the next piece is read, which may reuse its memory. */
-export type Bytes = AsyncIterable<Uint8Array>;
+export type Pieces = AsyncIterable<Uint8Array>;
 
 type Paths = readonly string[];
 
 /** One file of the input, or the reason why it cannot be read. */
 export type Source =
-  | { readonly file: string; readonly chunks: Bytes }
+  | { readonly file: string; readonly chunks: Pieces }
   | { readonly file: string; readonly reason: RefusalReason };
 
 const mebibyte = 1024 * 1024;
@@ -53,7 +53,7 @@ async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncG
   }
 }
 
-async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
+async function* openPath(path: string, stdin: Pieces, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
   if (path === "-") {
     yield { file: "-", chunks: stdin };
     return;
@@ -66,7 +66,7 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
 }
 
 /** Opens files, folders, or `-` for standard input, in turn. @param keyFiles files that are skipped in a folder */
-export async function* openSources(paths: Paths, stdin: Bytes, keyFiles: Paths): AsyncGenerator<Source> {
+export async function* openSources(paths: Paths, stdin: Pieces, keyFiles: Paths): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
     let found = 0;
@@ -86,7 +86,7 @@ export async function* openSources(paths: Paths, stdin: Bytes, keyFiles: Paths):
 function beginsWithRecords(head: Uint8Array): boolean {
   const text = new TextDecoder().decode(head.subarray(0, mebibyte));
   const lines = text.split("\n", 16).filter((line) => /\S/.test(line));
-  return lines.some((line) => !/^\s*\S*["[\]{},]/.test(line) || isRecord(line));
+  return lines.some((line) => !/^\s*\S*["[\]{},]/.test(line) || isJsonOrJwsLine(line));
 }
 
 function withoutMark(head: Uint8Array): Uint8Array {
@@ -134,12 +134,12 @@ async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, l
 /** Reads the items of a source in order; an empty or unreadable source gives a refusal. */
 export async function* readSource(
   source: Source,
-  watch: (chunks: Bytes) => Bytes = (chunks) => chunks,
+  watch: (chunks: Pieces) => Pieces = (chunks) => chunks,
 ): AsyncGenerator<EnvelopeItem> {
   if ("reason" in source) return yield refused(source.reason);
   let found = 0;
   try {
-    for await (const item of readItems(piecesInUtf8(watch(source.chunks)))) {
+    for await (const item of readItems(convertPiecesToUtf8(watch(source.chunks)))) {
       found++;
       yield item;
     }
@@ -155,7 +155,7 @@ function refused(reason: RefusalReason, line: number | null = null): EnvelopeIte
   return { place: { line, index: null }, refusal: refuse(reason) };
 }
 
-async function* readItems(chunks: Bytes): AsyncGenerator<EnvelopeItem> {
+async function* readItems(chunks: Pieces): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);
   if (head.isWhole) return yield* readEnvelopes(head.bytes);

@@ -2,7 +2,7 @@
 
 import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
-import type { Place } from "../../src/partner/input.ts";
+import type { Position } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
 import type {
@@ -15,9 +15,9 @@ import { escapeControls } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
 
-export type Format = (verification: AnyVerification, location: Location) => string;
+export type VerificationFormatter = (verification: AnyVerification, location: Location) => string;
 
-export type Location = { readonly file: string; readonly place: Place };
+export type Location = { readonly file: string; readonly place: Position };
 
 /** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
 function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
@@ -162,6 +162,6 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
   return `${lines.join("\n")}\n\n`;
 }
 
-export function createFormat({ json, color }: { json: boolean; color: boolean }): Format {
+export function createFormat({ json, color }: { json: boolean; color: boolean }): VerificationFormatter {
   return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
 }

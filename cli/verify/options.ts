@@ -139,7 +139,7 @@ const maxListMiB = 2;
 
 /** Reads an offline pack. @throws TvsError INPUT_UNREADABLE */
 async function readPack(path: string): Promise<OfflinePack> {
-  const pack = readOfflinePack(await readWhole(path, `the pack ${path}`, maxPackMiB));
+  const pack = readOfflinePack(await readFileUpTo(path, `the pack ${path}`, maxPackMiB));
   if (pack !== null) return pack;
   const where = "fetch it from the service's /v1/inter-agency/offline-pack";
   throw new TvsError("INPUT_UNREADABLE", `${path} is no offline pack: ${where}`);
@@ -147,7 +147,7 @@ async function readPack(path: string): Promise<OfflinePack> {
 
 /** Reads the files of status lists. @throws TvsError INPUT_UNREADABLE */
 export async function readStatusLists(paths: readonly string[]): Promise<string[]> {
-  const files = paths.map((path) => readWhole(path, `the status list ${path}`, maxListMiB));
+  const files = paths.map((path) => readFileUpTo(path, `the status list ${path}`, maxListMiB));
   return (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
 }
 
@@ -162,7 +162,7 @@ type LogSettings = {
 const maxProofMiB = 1;
 
 /** Reads a file of at most `maxMiB`; the message names it as `called`. @throws TvsError INPUT_UNREADABLE */
-export async function readWhole(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
+export async function readFileUpTo(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
   const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
     throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
   });
@@ -175,7 +175,7 @@ export async function readWhole(path: string, called: string, maxMiB: number): P
  * @throws TvsError INPUT_UNREADABLE if a file cannot be read, or the log state cannot be written
  */
 export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
-  const written = await readWhole(path, `the proof ${path}`, maxProofMiB);
+  const written = await readFileUpTo(path, `the proof ${path}`, maxProofMiB);
   const logKeys = await readLogKeys(settings.logKeys);
   if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
   const logState = readStateFile("--log-state", settings.logState);

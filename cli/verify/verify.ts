@@ -14,12 +14,12 @@ import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, readRepeated, type TvsCommand } from "../command.ts";
 import { escapeControls, exitCodes, parseTime } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
-import { type Bytes, openSources, readSource, type Source } from "./files.ts";
-import { type AnyVerification, createFormat, type Format, type Location } from "./format.ts";
+import { openSources, type Pieces, readSource, type Source } from "./files.ts";
+import { type AnyVerification, createFormat, type Location, type VerificationFormatter } from "./format.ts";
 import {
   openProof,
+  readFileUpTo,
   readStatusLists,
-  readWhole,
   resolveSettings,
   type VerifyFlags,
   type VerifySettings,
@@ -36,7 +36,7 @@ type VerifyIo = {
   readonly env: Environment;
   now(): Date;
   /** The standard input; that of the process by default. */
-  readonly stdin?: Bytes;
+  readonly stdin?: Pieces;
   readonly color?: boolean;
 };
 
@@ -50,7 +50,7 @@ const maxKeyFileMiB = 4;
 
 async function readSources(given: VerifySettings): Promise<KeySetSources> {
   const { jwks, keyHistory, pack, anchor, issuer } = given;
-  const read = (path: string, what: string) => readWhole(path, `the ${what} ${path}`, maxKeyFileMiB);
+  const read = (path: string, what: string) => readFileUpTo(path, `the ${what} ${path}`, maxKeyFileMiB);
   return {
     issuer,
     ...(jwks === undefined ? {} : { jwks: await read(jwks, "JWKS") }),
@@ -216,7 +216,7 @@ const flushCharacters = 64 * 1024;
 type Printer = ReturnType<typeof createPrinter>;
 
 /** Prints verdicts in the order of the input. It collects them for large writes: a write costs more than a verdict. */
-function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar | null) {
+function createPrinter(stdout: VerifyIo["stdout"], format: VerificationFormatter, progress: Bar | null) {
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
   let bytes = 0;
@@ -234,7 +234,7 @@ function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar
     },
     makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
     /** Passes the bytes through, and shows their number as progress. */
-    async *watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
+    async *watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
       for await (const chunk of chunks) {
         bytes += chunk.length;
         progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });

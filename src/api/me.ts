@@ -8,7 +8,7 @@ import * as v from "valibot";
 import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnDelivery, describeSelf } from "../domain/self-service.ts";
-import { changeWatches, maxWatchChange, readWatchedRegNo, type WatchChange } from "../domain/watches.ts";
+import { changeWatches, maxWatchChanges, readWatchedRegNo, type WatchChange } from "../domain/watches.ts";
 import { type AppEnv, readPathParameter } from "../http/context.ts";
 import { messageWithCode, readBody, validateBySchema } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
@@ -106,13 +106,13 @@ const numberSchema = v.pipe(
 );
 const sizeForm = messageWithCode(
   "BATCH_SIZE",
-  `must have at most ${maxWatchChange} numbers, those of both lists together`,
+  `must have at most ${maxWatchChanges} numbers, those of both lists together`,
 );
 // The length is checked before the elements, because a body of 256 KiB can have far more numbers than are allowed.
 const numbersSchema = v.optional(
   v.pipe(
     v.array(v.unknown(), "must be an array"),
-    v.maxLength(maxWatchChange, sizeForm),
+    v.maxLength(maxWatchChanges, sizeForm),
     v.array(numberSchema),
   ),
   [],
@@ -126,7 +126,7 @@ const changeSchema = v.pipe(
     "must have add or remove",
   ),
   v.object({ add: numbersSchema, remove: numbersSchema }, "must be an object"),
-  v.check(({ add, remove }) => add.length + remove.length <= maxWatchChange, sizeForm),
+  v.check(({ add, remove }) => add.length + remove.length <= maxWatchChanges, sizeForm),
 );
 
 const watchOne: SelfHandler = async (self, service) => {

@@ -5,7 +5,7 @@ import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type { Answer, IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
+import type { CallAnswer, IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
 import { type AppEnv, readPathParameter } from "../http/context.ts";
 import { readBody, validateBySchema } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
@@ -52,7 +52,7 @@ async function answer(
   return responseOf(answer);
 }
 
-function responseOf({ headers, body, replayed }: Answer): Response {
+function responseOf({ headers, body, replayed }: CallAnswer): Response {
   const all: Record<string, string> = { ...headers, "Content-Type": "application/json" };
   if (replayed) all["Idempotent-Replayed"] = "true";
   return new Response(body, { headers: all });

@@ -3,7 +3,7 @@
 import { stringify } from "csv-stringify/sync";
 import { html } from "hono/html";
 import { type Attestation, statementStatus } from "../domain/attestations.ts";
-import { completeActor, type RecordedChange } from "../domain/changes.ts";
+import { addActorPrefix, type RecordedChange } from "../domain/changes.ts";
 import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
@@ -312,7 +312,7 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
     ],
   };
   return newestFirst(sources, list, async ({ by, of }, most) => {
-    const actor = by === undefined ? undefined : completeActor(by);
+    const actor = by === undefined ? undefined : addActorPrefix(by);
     return sources.changes.list({ ...most(), actor, subject: of });
   });
 }

@@ -93,7 +93,7 @@ export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): 
   const url = URL.parse(text);
   // The parser's own error would repeat the URL, whose query may contain a secret.
   if (url === null) throw invalid("it cannot be read as a URL; see to its host and port");
-  const host = hostOf(url);
+  const host = hostOfUrl(url);
   if (url.port === "0") throw invalid("port 0 cannot be connected to; name a port from 1 to 65535");
   if (host.endsWith(".")) throw invalid("the host ends in a dot; leave the dot away");
   if (!allowPrivate && /(^|\.)localhost$/.test(host)) throw refusedAddress(host, "loopback");
@@ -116,7 +116,7 @@ function checkSpelling(text: string, allowPrivate: boolean): void {
   if (authority === "") throw invalid("it has no host");
 }
 
-export function hostOf(url: URL): string {
+export function hostOfUrl(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
@@ -131,7 +131,7 @@ export async function resolveEndpoint(
   options: ResolveOptions,
 ): Promise<ResolvedEndpoint> {
   const url = checkEndpointUrl(String(endpoint), options);
-  const host = hostOf(url);
+  const host = hostOfUrl(url);
   const addresses = isIP(host) === 0 ? await lookUp(host, options) : [host];
   if (!options.allowPrivate) for (const address of addresses) requirePublic(host, address);
   return { url, addresses };

@@ -2,14 +2,14 @@
 
 import { createHmac } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
-import type { LeasedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
+import type { LeasedDelivery, SendableEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { decodeSecret, signingSecrets } from "../domain/webhooks.ts";
 import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
-import type { AttemptResult, Exchange } from "./exchange.ts";
+import type { AttemptResult, WebhookHttp } from "./exchange.ts";
 
 export type AttemptDependencies = {
-  readonly exchange: Exchange;
+  readonly exchange: WebhookHttp;
   readonly secrets: Secrets;
   readonly clock: Clock;
   /** True if this URL may have a private IP address, by the settings at the time of the attempt. */
@@ -41,7 +41,7 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
 
   return async (
     delivery: LeasedDelivery,
-    endpoint: OpenEndpoint,
+    endpoint: SendableEndpoint,
     signal: AbortSignal,
   ): Promise<AttemptResult> => {
     const startedMs = performance.now();

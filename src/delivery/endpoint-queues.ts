@@ -1,4 +1,4 @@
-import type { LeasedDelivery, LeaseRequest, OpenEndpoint } from "../domain/deliveries.ts";
+import type { LeasedDelivery, LeaseRequest, SendableEndpoint } from "../domain/deliveries.ts";
 
 type QueueLimits = {
   /** The most concurrent attempts, to all endpoints together and to one endpoint. */
@@ -19,7 +19,7 @@ type EndpointQueue = ReturnType<typeof newQueue>;
 
 type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
 /** An attempt that has begun. `isProbe` is true if the endpoint is failing. */
-export type Attempt = {
+export type RunningAttempt = {
   readonly queue: EndpointQueue;
   readonly delivery: LeasedDelivery;
   readonly isProbe: boolean;
@@ -40,7 +40,7 @@ export function createEndpointQueues(limits: QueueLimits) {
 
   return {
     /** Updates the endpoints from the database. @returns leases to give back, of endpoints that are not open any more */
-    update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[] {
+    update(endpoints: readonly SendableEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
         const queue = queues.get(endpoint.partnerId) ?? newQueue(endpoint);
@@ -88,7 +88,7 @@ export function createEndpointQueues(limits: QueueLimits) {
      * Begins the next attempt, endpoints in turn. Leases before `leasedSinceMs` are left to `takeStale`: if the process
      * was suspended, another sender may have them. @returns null if nothing is waiting, or no slot is free
      */
-    next(leasedSinceMs = Number.NEGATIVE_INFINITY): Attempt | null {
+    next(leasedSinceMs = Number.NEGATIVE_INFINITY): RunningAttempt | null {
       if (underWay >= limits.maxAttempts) return null;
       for (const [passed, queue] of inTurn().entries()) {
         const [first] = queue.waiting;
@@ -105,7 +105,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       return null;
     },
     /** Frees the attempt's slot. The delivery stays leased here until `forget`. */
-    end({ queue, isProbe }: Attempt, hasFailed: boolean): void {
+    end({ queue, isProbe }: RunningAttempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
       if (isProbe) probes--;
@@ -126,7 +126,7 @@ export function createEndpointQueues(limits: QueueLimits) {
   };
 }
 
-function newQueue(endpoint: OpenEndpoint) {
+function newQueue(endpoint: SendableEndpoint) {
   return {
     endpoint,
     /** False for an endpoint that is disabled, removed or held. */
@@ -141,7 +141,7 @@ function newQueue(endpoint: OpenEndpoint) {
   };
 }
 
-function bringUpToDate(queue: EndpointQueue, endpoint: OpenEndpoint, now: number): void {
+function bringUpToDate(queue: EndpointQueue, endpoint: SendableEndpoint, now: number): void {
   if (queue.endpoint.url !== endpoint.url) queue.failures = 0;
   queue.endpoint = endpoint;
   queue.isOpen = true;

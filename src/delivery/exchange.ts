@@ -6,7 +6,7 @@ import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type Clock, systemClock } from "../domain/clock.ts";
-import { hostOf, nonPublicRange } from "./address-guard.ts";
+import { hostOfUrl, nonPublicRange } from "./address-guard.ts";
 
 /** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
 export const deliveryErrors = written.errors;
@@ -139,7 +139,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return Math.min(Math.max(Math.ceil((dateMs - nowMs) / 1000), 0), maxRetryAfterSeconds);
 }
 
-export type DeliverRequest = {
+export type WebhookRequest = {
   /** Returned by `resolveEndpoint`, as `address` is. */
   readonly url: URL;
   /** The IP address to connect to; the URL's host is only for `Host` and the TLS server name. */
@@ -154,7 +154,7 @@ export type DeliverRequest = {
   readonly signal: AbortSignal;
 };
 
-export type ExchangeOptions = {
+export type WebhookHttpOptions = {
   readonly clock?: Clock;
   /** Idle connections kept for each endpoint's IP address; 32 by default. */
   readonly maxIdlePerEndpoint?: number;
@@ -164,7 +164,7 @@ export type ExchangeOptions = {
   readonly ca?: string;
 };
 
-export type Exchange = ReturnType<typeof createExchange>;
+export type WebhookHttp = ReturnType<typeof createWebhookHttp>;
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
 
@@ -175,7 +175,7 @@ const maxResponseBytes = 16 * 1024;
  * Makes the sender's HTTP client. Connections are kept per checked IP address, port and server name, so an endpoint
  * whose DNS has changed gets no connection to its old address. The environment's proxy variables are not read.
  */
-export function createExchange(options: ExchangeOptions = {}) {
+export function createWebhookHttp(options: WebhookHttpOptions = {}) {
   const { clock = systemClock, maxIdlePerEndpoint = 32, idleTimeoutMs = 4000, ca } = options;
   const trust = {
     rejectUnauthorized: true,
@@ -187,7 +187,7 @@ export function createExchange(options: ExchangeOptions = {}) {
   const single: Agents = { http: new http.Agent(), https: new https.Agent(trust) };
 
   /** Sends one delivery. Rejects only for a header that HTTP does not allow; each failure of an endpoint is a result. */
-  async function deliver(request: DeliverRequest): Promise<AttemptResult> {
+  async function deliver(request: WebhookRequest): Promise<AttemptResult> {
     if (isRefused(request))
       return { status: null, error: "ADDRESS_REFUSED", retryAfterSeconds: null, durationMs: 0 };
     const startedMs = performance.now();
@@ -206,7 +206,7 @@ export function createExchange(options: ExchangeOptions = {}) {
 }
 
 /** Repeats the address guard's rule, for a caller without the guard. A name would be resolved again, so it is refused. */
-function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
+function isRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
   if (isIP(address) === 0) return true;
   return !allowPrivate && (url.protocol !== "https:" || nonPublicRange(address) !== null);
 }
@@ -215,7 +215,7 @@ function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {
  * Sends the request. If a kept connection is closed just then, the endpoint has not failed: the request is sent once
  * more on a new connection, with the same deadline. At worst it arrives twice, as at-least-once delivery allows.
  */
-async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
+async function post(request: WebhookRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
   const { deadlineMs, signal } = request;
   let abort = (_error: "TIMEOUT" | "ABORTED") => {};
   const timer = setTimeout(() => abort("TIMEOUT"), deadlineMs);
@@ -236,9 +236,9 @@ async function post(request: DeliverRequest, [kept, single]: [Agents, Agents]): 
   }
 }
 
-function send({ url, address, headers, body }: DeliverRequest, agents: Agents) {
+function send({ url, address, headers, body }: WebhookRequest, agents: Agents) {
   const bytes = Buffer.from(body);
-  const host = hostOf(url);
+  const host = hostOfUrl(url);
   const isSecure = url.protocol === "https:";
   const options: https.RequestOptions = {
     host: address,

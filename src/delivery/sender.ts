@@ -4,7 +4,7 @@ import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
-import { type Attempt, createEndpointQueues, type EndpointQueues } from "./endpoint-queues.ts";
+import { createEndpointQueues, type EndpointQueues, type RunningAttempt } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./exchange.ts";
 
 const senderLimits = {
@@ -75,7 +75,7 @@ export function startSender(dependencies: SenderDependencies) {
     nextLaunch = setImmediate(launch);
   }
 
-  async function carryOut(attempt: Attempt): Promise<void> {
+  async function carryOut(attempt: RunningAttempt): Promise<void> {
     const { delivery, queue } = attempt;
     const { endpoint } = queue;
     const at = clock.now();

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { findOuterDifference, type OuterMembers, readClaims, readOuterMembers } from "../partner/claims.ts";
 import { findDamage } from "../partner/file-text.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
-import { findNoEnvelope } from "../partner/input.ts";
+import { refuseNonEnvelope } from "../partner/input.ts";
 import { isStatement, readJwsObject, splitCompactJws } from "../partner/jws.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
 import { isJsonObject, type JsonValue } from "../partner/strict-json.ts";
@@ -66,7 +66,7 @@ function unread({ reason, detail }: Refusal): AttestationCheck {
 
 /** Reads the signature and the ids to look up. The signed id comes first, because anybody can edit the others. */
 function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
-  const notOne = findNoEnvelope(value);
+  const notOne = refuseNonEnvelope(value);
   if (notOne !== null) return notOne;
   if (typeof value === "string")
     return findDamage(value) ?? { jws: value, outer: null, ids: idsOf([signedId(value)]) };
@@ -102,7 +102,7 @@ async function compare(
   return { verdict: "altered", reason: difference.reason, ...found };
 }
 
-/** Compares the unsigned members of an envelope, or the rows of a statement. A bare signature has neither. */
+/** Finds an unsigned member or a row that differs from the signed claims. A bare signature has neither: null. */
 async function unsignedDifference(
   outer: OuterMembers | null,
   record: Attestation,

@@ -8,7 +8,7 @@ import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
 import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 
-/** An operation that answers with envelopes. */
+/** An operation whose answer is signed: envelopes, or a statement over a list. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
 /** The `status` of a statement's attestation: its people have no common licence status. */
@@ -47,13 +47,13 @@ export type AnsweredCall = {
   /** The versions that the call read and the commit requires: one for each attestation, many for a statement. */
   readonly read: readonly ReadTeacher[];
   /** The people of a statement. */
-  readonly people?: readonly StatedPerson[];
+  readonly people?: readonly StatementPerson[];
   readonly charge: QuotaCharge;
   readonly idempotency: IdempotencyRecord | null;
 };
 
 /** A person of a statement: a teacher, or a NIN that belongs to nobody. */
-export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligible"> & {
+export type StatementPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligible"> & {
   readonly status: LicenseStatus;
   /** The first row of the list that names the person, from 1. */
   readonly row: number;
@@ -79,7 +79,7 @@ export function describeAttestation(one: Attestation) {
 }
 
 /** Makes an identifier's stored form. A number that finds nobody and may be a NIN or a phone number is left out. */
-export function storedReference(
+export function storedIdentifier(
   key: TeacherKey,
   teacher: Teacher | null,
   index: BlindIndex,
@@ -100,7 +100,7 @@ function cleanRegNo(regNo: string): string {
 }
 
 /** Makes the stored form of a request's context: JSON without personal data. */
-export function contextForEvidence(context: object | undefined): string | null {
+export function makeStoredContext(context: object | undefined): string | null {
   if (context === undefined) return null;
   const clean = (_name: string, value: unknown) =>
     typeof value === "string" ? withoutPersonalData(value) : value;

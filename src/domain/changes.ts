@@ -19,7 +19,7 @@ export type Change = {
   readonly action: string;
   readonly kind: ChangedKind;
   readonly id: string;
-  /** The new state. It is never deleted, so it contains no secret and nothing about a teacher. */
+  /** The subject's new state. Records of changes are never deleted, so it has no secret and nothing about a teacher. */
   readonly detail?: string | null;
 };
 
@@ -34,7 +34,7 @@ export type RecordedChange = {
 };
 
 /** Completes an actor that an operator typed without `cli:`. */
-export function completeActor(text: string): string {
+export function addActorPrefix(text: string): string {
   return text === serviceActor.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }
 

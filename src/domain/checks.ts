@@ -5,7 +5,7 @@ import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialIndex, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, formatLeaves } from "./evidence/log.ts";
-import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
+import { describeLosses, findNotableLosses, type Losses, maxLostPercent } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
 import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
 import { rotationTimes } from "./rotation.ts";
@@ -159,7 +159,7 @@ function checkImport(last: Readings["imports"][number] | undefined, now: number)
 /** Sums the losses of a day's imports: several small ones can each pass the import's limit. */
 function checkLosses(losses: Losses): Check {
   const name = "losses";
-  const noted = notedLosses(losses);
+  const noted = findNotableLosses(losses);
   if (noted.length === 0) return ok(name, "imports have taken away little or nothing within 24 hours");
   const found = `imports have taken away ${describeLosses(noted)} within 24 hours`;
   const advice = `look at the extracts: beyond ${maxLostPercent} % the next import stops, unless --allow-change is given`;

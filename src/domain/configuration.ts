@@ -4,7 +4,7 @@ import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, createCalendar } from "./clock.ts";
 import { loadCredentialIndex } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
-import { jwksOf, type KeyRing, keyRingOf, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
+import { jwksOf, type KeyRing, keyRingOf, lastKeyChangeAt, type SigningKey, signKeyHistory } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerialQueue } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
@@ -60,7 +60,7 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
 
   return {
     current: (): Snapshot => snapshot,
-    /** Reads every change that was committed before this call. At most one read runs at a time. */
+    /** Returns a snapshot with every change committed before this call. One read runs at a time; later calls share one. */
     refresh,
     /**
      * The snapshot for an answer without a commit. If the snapshot is older than a second, because the process was
@@ -109,7 +109,7 @@ export async function retryOnConflict<T>(
  * Runs work that signs with a snapshot's active key.
  * @returns null if the key was rotated during the work, and the signer has unloaded it; the caller retries
  */
-export async function nullIfRotated<T>(
+export async function runUnlessKeyRotated<T>(
   configuration: Configuration,
   snapshot: Snapshot,
   work: () => Promise<T>,
@@ -156,6 +156,6 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     keys: ring,
     /** The JWKS document and the signed key history, as they are served. */
     jwks: JSON.stringify(jwksOf(ring)),
-    keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
+    keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastKeyChangeAt(ring) }),
   };
 }

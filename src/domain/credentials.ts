@@ -29,7 +29,7 @@ export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets:
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
-/** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a key of this kind */
+/** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a valid key of `kind` */
 export function apiKeyRecord(
   text: string,
   partnerId: string,
@@ -63,7 +63,7 @@ function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
   return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
 }
 
-/** Reads the id of an API key of this kind. @returns null for another text */
+/** Reads the id of an API key. @returns null if the text is not a valid key of `kind` (live or test) */
 export function apiKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;

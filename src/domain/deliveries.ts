@@ -3,7 +3,7 @@ import type { DeliveryStore } from "../store/deliveries.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { holdWebhooksName } from "./settings.ts";
+import { holdWebhooksSettingName } from "./settings.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
@@ -71,7 +71,7 @@ export type PartnerBacklog = {
 /** The result of a retry by hand. `leased`: an attempt is running, and nothing was changed. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
-export type OpenEndpoint = Pick<
+export type SendableEndpoint = Pick<
   WebhookEndpoint,
   "partnerId" | "url" | "secret" | "previousSecret" | "previousUntil" | "failingSince"
 > & {
@@ -139,8 +139,8 @@ function unknownDelivery(): TvsError {
 
 /** Releases the deliveries held by `tvs restore --hold-webhooks`. @returns whether they were held */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
-  const held = (await settings.read()).get(holdWebhooksName) === "true";
-  if (held) await settings.write({ [holdWebhooksName]: "false" });
+  const held = (await settings.read()).get(holdWebhooksSettingName) === "true";
+  if (held) await settings.write({ [holdWebhooksSettingName]: "false" });
   return held;
 }
 

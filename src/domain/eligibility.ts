@@ -8,7 +8,7 @@ import {
 } from "../partner/contract.ts";
 import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
-import { certificateOf, licenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";
+import { certificateOf, describeLicenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";
 
 /** Decides whether a teacher is eligible for a purpose (contract C10). @param teacher null if nobody was found */
 export function eligibilityResult(
@@ -16,7 +16,7 @@ export function eligibilityResult(
   options: { purpose: Purpose; policy: Policy; today: CalendarDate },
 ): EligibilityResult {
   if (teacher === null) return notFoundResult;
-  const license = licenseOn(teacher, options.today);
+  const license = describeLicenseOn(teacher, options.today);
   const reasons = ineligibilityReasons(teacher, license, options);
   return {
     found: true,

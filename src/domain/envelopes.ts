@@ -27,17 +27,17 @@ export type Claims = {
   readonly status?: StatusClaim | undefined;
 };
 
-export type SealedEnvelope = { readonly claims: Claims; readonly jws: string; readonly json: string };
+export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string; readonly json: string };
 
 /**
  * Signs the results of one call, each in its own envelope, in the order of `claims`.
  * @throws what the signer throws
  */
-export async function sealEnvelopes(
+export async function signEnvelopes(
   claims: readonly Claims[],
   kid: string,
   sign: Signer["sign"],
-): Promise<SealedEnvelope[]> {
+): Promise<SerializedEnvelope[]> {
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => {
     // The same bytes are the signed claim and its unsigned copy, so the two cannot differ.

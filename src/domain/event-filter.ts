@@ -12,7 +12,7 @@ type TeacherChoice = (typeof teacherChoices)[number];
 export type EventFilter = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
 /** The filter of a new partner: all events of all teachers. */
-export const allEvents: EventFilter = { events: eventTypes, teachers: "all" };
+export const defaultEventFilter: EventFilter = { events: eventTypes, teachers: "all" };
 
 /**
  * True if an event is announced to a partner. `src/store/events.ts` has the same rule as SQL.

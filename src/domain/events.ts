@@ -88,7 +88,7 @@ function certificateEvent(before: CertificateStatus, after: CertificateStatus): 
 type Occurrence = { readonly tId: number | null; readonly regNo: string | null; readonly occurredAt: number };
 
 /** Makes the events of a change, with their ids and exact bytes. */
-export function createEvents(before: Statuses, after: Statuses, subject: Occurrence): TeacherEvent[] {
+export function eventsOfChange(before: Statuses, after: Statuses, subject: Occurrence): TeacherEvent[] {
   return transitions(before, after).map((transition) => createEvent(transition, after, subject));
 }
 

@@ -174,7 +174,7 @@ export async function createJwsSigner(
 }
 
 /** The time of the ring's last change: the `iat` of the key history, so that all nodes serve the same bytes. */
-export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
+export function lastKeyChangeAt({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];
   });

@@ -63,7 +63,7 @@ function asciiDigit(char: string): string {
   return known;
 }
 
-/** Finds a digit's value. Unicode has the ten digits of a script in order; those of two scripts may be adjacent. */
+/** Finds a digit's value: its distance, modulo 10, from the first of adjacent digits. Each script has 0 to 9 in order. */
 function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;

@@ -93,7 +93,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
       lastError,
     })),
     imports: latest,
-    /** When the last import ended that applied a row; null before the first. */
+    /** The end of the last import that applied a row; null before the first such import. */
     appliedAt: applied?.finishedAt ?? null,
     /** The licences, certificates and revocations that imports of 24 hours removed, since the last `--allow-change`. */
     losses,

@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { keepForever } from "./evidence/retention.ts";
 import { isWildcard, parseNetwork } from "./networks.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
-import { rememberedSite, type Site } from "./site.ts";
+import { readStoredSite, type Site } from "./site.ts";
 
 export type Setting = {
   /** Parses the setting's text. Its error message says what the text must be. */
@@ -118,22 +118,22 @@ export const serveSettings = {
 } as const satisfies Readonly<Record<string, Setting>>;
 
 /** Gives a setting's option, without its dashes. */
-export function optionOf(name: string): string {
+export function optionName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Gives the environment variable of an option. */
-export function variableOf(option: string): string {
+export function variableName(option: string): string {
   return `TVS_${option.toUpperCase().replaceAll("-", "_")}`;
 }
 
 /** Gives the name under which the database stores a setting. */
 export function storedName(name: string): string {
-  return optionOf(name).replaceAll("-", "_");
+  return optionName(name).replaceAll("-", "_");
 }
 
 /** The stored names of the settings whose values the table `changes` records; others may be long. */
-export const recordedSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+export const namesOfLoggedSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
   .map(([name]) => storedName(name));
 
@@ -159,7 +159,7 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
     policy: policy === undefined ? defaults.policy : parsePolicy(policy),
     allowPrivateWebhooks: isOn("allow_private_webhooks", defaults.allowPrivateWebhooks),
     statusList: isOn("status_list", defaults.statusList),
-    site: site === undefined ? defaults.site : rememberedSite(site),
+    site: site === undefined ? defaults.site : readStoredSite(site),
   };
 }
 
@@ -195,14 +195,14 @@ export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
 export const unknownIssuer = "http://127.0.0.1:8080";
 
 /** The setting that is `true` if an operator chose the issuer. If not, it is the URL at which a service listened. */
-export const issuerSetName = "issuer_set";
+export const issuerIsSetSettingName = "issuer_set";
 
 export function isIssuerSet(stored: ReadonlyMap<string, string>): boolean {
-  return stored.get(issuerSetName) === "true";
+  return stored.get(issuerIsSetSettingName) === "true";
 }
 
 /** The setting that is `true` while all webhooks are held, after `tvs restore --hold-webhooks`. */
-export const holdWebhooksName = "hold_webhooks";
+export const holdWebhooksSettingName = "hold_webhooks";
 
 /** The setting with the time of a proxy's last unreadable `Client-Cert`, which `tvs doctor` reports. */
-export const unreadableCertificateName = "client_cert_unreadable_at";
+export const unreadableCertificateSettingName = "client_cert_unreadable_at";

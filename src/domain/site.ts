@@ -40,7 +40,7 @@ export const defaultSite: Site = {
 let lastRead = { text: "", site: defaultSite };
 
 /** Reads a stored site. The same text gives the same object, by which pages are cached. */
-export function rememberedSite(text: string): Site {
+export function readStoredSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;
 }

@@ -18,7 +18,7 @@ import {
   statementType,
 } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
-import { type Attestation, type StatedPerson, statementStatus, storedReference } from "./attestations.ts";
+import { type Attestation, type StatementPerson, statementStatus, storedIdentifier } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoSeconds } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
@@ -28,7 +28,7 @@ import { createRootBuilder } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./teachers/identifier.ts";
-import { percentageOf, verdictWithName } from "./teachers/roster.ts";
+import { percentageOf, verdictAfterNameCheck } from "./teachers/roster.ts";
 import { correctTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
@@ -52,7 +52,7 @@ type EvaluatedList = Pick<ListRequest, "purpose" | "list"> & {
   readonly rows: readonly string[];
   readonly rowsRoot: string;
   readonly summary: StatementSummary;
-  readonly people: readonly StatedPerson[];
+  readonly people: readonly StatementPerson[];
   readonly read: readonly ReadTeacher[];
 };
 
@@ -87,7 +87,7 @@ export async function evaluateList(
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
       const result = eligibilityResult(teacher, { ...evaluation, purpose });
-      const { eligible, reasons, nameMatches } = verdictWithName(result, teacher, listedName ?? "");
+      const { eligible, reasons, nameMatches } = verdictAfterNameCheck(result, teacher, listedName ?? "");
       const verdict: StatementRow = {
         row: from + index + 1,
         ...(teacher === null ? identifierForAnswer(key) : { tId: teacher.tId, regNo: teacher.regNo }),
@@ -159,8 +159,8 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
 }
 
 /** Makes the stored row about a person, or no row for an unknown identifier that cannot be a NIN. */
-function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
-  const { ninIndex } = storedReference(key, teacher, index);
+function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatementPerson[] {
+  const { ninIndex } = storedIdentifier(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
   const { eligible, status } = verdict;
   return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
@@ -174,7 +174,7 @@ type StatementTerms = Pick<Attestation, "kid" | "policyVersion" | "credential" |
 };
 
 /** Signs a statement. @throws what the signer throws */
-export async function sealStatement(
+export async function signStatement(
   { purpose, list, summary, rowsRoot, rows }: EvaluatedList,
   { issuer, audience, at, kid, policyVersion, credential, requestId }: StatementTerms,
   sign: Signer["sign"],

@@ -34,7 +34,7 @@ export async function sweepLicenses(
   while (!isStopped()) {
     const due = await teachers.dueByCalendar(date, chunkRows);
     if (due[0] === undefined) break;
-    // A refused write means that the record has changed. If it is unchanged, every later write would be refused too.
+    // A refused record has changed and is read again. If nothing was written or changed, retrying would never end.
     const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");

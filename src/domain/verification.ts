@@ -6,18 +6,18 @@ import {
   type AnsweredCall,
   type Attestation,
   type AttestedOperation,
-  contextForEvidence,
-  storedReference,
+  makeStoredContext,
+  storedIdentifier,
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
-import { type Configuration, nullIfRotated, type Snapshot } from "./configuration.ts";
+import { type Configuration, runUnlessKeyRotated, type Snapshot } from "./configuration.ts";
 import type { AuthenticatedCaller } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
-import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
+import { type Claims, type SerializedEnvelope, type Signer, signEnvelopes } from "./envelopes.ts";
 import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { QuotaCall } from "./quota.ts";
-import { evaluateList, type ListRequest, sealStatement } from "./statements.ts";
+import { evaluateList, type ListRequest, signStatement } from "./statements.ts";
 import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
@@ -45,7 +45,7 @@ type VerificationCall = AdmittedCall &
     readonly quota: QuotaCall;
   };
 
-export type Answer = StoredAnswer & { readonly replayed: boolean };
+export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
 
 export type Verification = ReturnType<typeof createVerification>;
 
@@ -90,7 +90,7 @@ export function createVerification(dependencies: VerificationDependencies) {
     pendingRecord: PendingRecord | null,
   ): Promise<StoredAnswer | null> {
     const { snapshot, quota, list } = call;
-    const done = await nullIfRotated(configuration, snapshot, () =>
+    const done = await runUnlessKeyRotated(configuration, snapshot, () =>
       list === undefined ? attest(dependencies, call) : attestList(dependencies, call, list),
     );
     if (done === null) return null;
@@ -111,7 +111,7 @@ export function createVerification(dependencies: VerificationDependencies) {
      * charged as one call of the minute's quota.
      * @returns null if a precondition has changed; nothing was stored, and the caller authenticates and tries again
      */
-    async answer(call: VerificationCall): Promise<Answer | null> {
+    async answer(call: VerificationCall): Promise<CallAnswer | null> {
       const { authenticated, snapshot, operation, quota } = call;
       if (call.idempotency === undefined) {
         const answer = await perform(call, null);
@@ -141,7 +141,7 @@ async function attest(dependencies: VerificationDependencies, call: Verification
     claimsAbout(subject, call, { statusIndexes: dependencies.statusIndexes, at }),
   );
   const { kid } = snapshot.keys.active;
-  const envelopes = await sealEnvelopes(claims, kid, (id, inputs) =>
+  const envelopes = await signEnvelopes(claims, kid, (id, inputs) =>
     signer.sign(id, inputs, { bulk: isBatch }),
   );
   return {
@@ -150,7 +150,7 @@ async function attest(dependencies: VerificationDependencies, call: Verification
     ),
     read: subjects.map(({ teacher, key }) => teacher ?? key),
     charge,
-    answer: isBatch ? batchAnswer(envelopes) : singleAnswer(envelopes[0] as SealedEnvelope, kid),
+    answer: isBatch ? batchAnswer(envelopes) : singleAnswer(envelopes[0] as SerializedEnvelope, kid),
   };
 }
 
@@ -168,7 +168,7 @@ async function attestList(
   const evaluated = await evaluateList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);
   const { partner, credential } = authenticated;
-  const { attestation, answer } = await sealStatement(
+  const { attestation, answer } = await signStatement(
     evaluated,
     {
       ...{ issuer, audience: partner.partnerId, at, kid: snapshot.keys.active.kid },
@@ -211,7 +211,7 @@ function claimsAbout(
 }
 
 function evidenceOf(
-  { claims, jws }: SealedEnvelope,
+  { claims, jws }: SerializedEnvelope,
   { question, key, teacher }: Subject,
   { snapshot, authenticated, requestId, operation }: VerificationCall,
   blindIndex: BlindIndex,
@@ -226,21 +226,21 @@ function evidenceOf(
     purpose: question.purpose,
     policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,
-    ...storedReference(key, teacher, blindIndex),
+    ...storedIdentifier(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
-    context: contextForEvidence(question.context),
+    context: makeStoredContext(question.context),
     credential: authenticated.credential,
     requestId,
     jws,
   };
 }
 
-function singleAnswer({ claims, json }: SealedEnvelope, kid: string): StoredAnswer {
+function singleAnswer({ claims, json }: SerializedEnvelope, kid: string): StoredAnswer {
   return { headers: { "X-Verification-Id": claims.verificationId, "X-Signature-Kid": kid }, body: json };
 }
 
-function batchAnswer(envelopes: readonly SealedEnvelope[]): StoredAnswer {
+function batchAnswer(envelopes: readonly SerializedEnvelope[]): StoredAnswer {
   const results = envelopes.map(({ json }) => json).join(",");
   return { headers: {}, body: `{"count":${envelopes.length},"results":[${results}]}` };
 }

@@ -9,7 +9,7 @@ import { canonicalRegNo } from "./teachers/teachers.ts";
 /** Canonical registration numbers; no number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
-export const maxWatchChange = 2_000;
+export const maxWatchChanges = 2_000;
 
 /** Reads a registration number as lookups do. @returns null for another text */
 export function readWatchedRegNo(text: string): string | null {

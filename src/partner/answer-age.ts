@@ -18,7 +18,7 @@ function endedOn({ license }: Claims["result"], nowMs: number): string | null {
 }
 
 /** Computes the age of an answer at `nowMs`, in milliseconds since the Unix epoch. */
-export function ageOf({ issuedAtSeconds, result }: Claims, nowMs: number): AnswerAge {
+export function computeAge({ issuedAtSeconds, result }: Claims, nowMs: number): AnswerAge {
   const ageMs = Math.max(0, nowMs - issuedAtSeconds * 1000);
   return {
     days: Math.floor(ageMs / dayMs),

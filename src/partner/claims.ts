@@ -63,7 +63,7 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
 type Limits = Pick<SharedClaims, "expiresSeconds" | "notBeforeSeconds">;
 
 /** Reads `exp` and `nbf`. The service sets neither, but a verifier obeys a limit that is signed. */
-export function readLimits({ exp, nbf }: JsonObject): Limits | Refusal {
+export function readTimeLimits({ exp, nbf }: JsonObject): Limits | Refusal {
   const wrong = [exp, nbf].some((limit) => limit !== undefined && typeof limit !== "number");
   if (wrong) return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
   return { expiresSeconds: (exp as number) ?? null, notBeforeSeconds: (nbf as number) ?? null };
@@ -82,7 +82,7 @@ function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
 export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
   const problem = findTypeProblem(payload);
   if (problem !== null) return problem;
-  const limits = readLimits(payload);
+  const limits = readTimeLimits(payload);
   if (limits instanceof Refusal) return limits;
   const status = readStatus(payload);
   if (status === undefined) return refuse("CLAIM_TYPE", "The claim status names no place in a status list.");
@@ -110,39 +110,39 @@ function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): s
   return Object.keys(rules).find((member) => rules[member]?.(value[member]) !== true);
 }
 
-export function oneOf(words: readonly string[]): Rule {
+export function isOneOf(words: readonly string[]): Rule {
   return (value) => typeof value === "string" && words.includes(value);
 }
 
 /** Accepts null, and an absent member too, because a later version of the service may leave the member out. */
-export function orNull(rule: Rule): Rule {
+export function isNullOr(rule: Rule): Rule {
   return (value) => value === null || value === undefined || rule(value);
 }
 
-export function objectOf(rules: Record<string, Rule>): Rule {
+export function isObjectOf(rules: Record<string, Rule>): Rule {
   return (value) => isJsonObject(value) && findBroken(rules, value) === undefined;
 }
 
-const [textOrNull, wholeOrNull] = [orNull(isText), orNull(isInteger)];
+const [textOrNull, wholeOrNull] = [isNullOr(isText), isNullOr(isInteger)];
 const resultRules: Record<string, Rule> = {
   found: isBoolean,
-  source: orNull(oneOf(sources)),
-  status: oneOf(licenseStatuses),
+  source: isNullOr(isOneOf(sources)),
+  status: isOneOf(licenseStatuses),
   eligible: isBoolean,
   reasons: isTextList,
-  teacher: orNull(objectOf({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
-  license: orNull(
-    objectOf({
-      status: oneOf(licenseStatuses),
+  teacher: isNullOr(isObjectOf({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
+  license: isNullOr(
+    isObjectOf({
+      status: isOneOf(licenseStatuses),
       issueDate: textOrNull,
       expiryDate: textOrNull,
       daysRemaining: wholeOrNull,
     }),
   ),
-  certificate: orNull(
-    objectOf({ status: oneOf(certificateStatuses), regNo: textOrNull, issueDate: textOrNull }),
+  certificate: isNullOr(
+    isObjectOf({ status: isOneOf(certificateStatuses), regNo: textOrNull, issueDate: textOrNull }),
   ),
-  profile: orNull(isJsonObject),
+  profile: isNullOr(isJsonObject),
 };
 
 /** The members that contract C10 requires to be null if `found` is false. */

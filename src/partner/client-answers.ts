@@ -1,7 +1,7 @@
 /** Verifies the answers to a client with the service's keys, and compares them with the question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { type Connection, type ReceivedAnswer, send, unusableAnswer } from "./client-calls.ts";
+import { type ClientSettings, type ReceivedAnswer, send, unusableAnswer } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import { foldRegNo } from "./reg-no.ts";
@@ -37,7 +37,7 @@ const wellKnown = "/v1/inter-agency/.well-known";
 
 /** Fetches the service's key set and key history, which says which keys are compromised. */
 async function fetchKeys(
-  connection: Connection,
+  connection: ClientSettings,
   { issuer, anchor }: ClientVerification,
   signal: AbortSignal | undefined,
 ): Promise<KeySet> {
@@ -69,7 +69,7 @@ const usableKeys = ({ refusal }: KeySet) => refusal === null;
  * Creates the function that verifies the answers to a client.
  * @returns a function that throws ClientError ENVELOPE_REFUSED unless all values are valid
  */
-export function createVerifier(connection: Connection, options: ClientVerification) {
+export function createVerifier(connection: ClientSettings, options: ClientVerification) {
   const { issuer, audience, keys: given } = options;
   const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
   return async <V extends Verification>(

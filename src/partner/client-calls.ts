@@ -79,7 +79,7 @@ function failureOf({ status, headers }: Response, text: string): ClientError {
 }
 
 /** The settings of a client. */
-export type Connection = {
+export type ClientSettings = {
   /** The service's URL, without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
@@ -91,7 +91,7 @@ export type Connection = {
   readonly wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
-export type Call = {
+export type ApiCall = {
   readonly method: "GET" | "POST";
   /** The path below the base URL, with a leading slash. */
   readonly path: string;
@@ -153,7 +153,7 @@ const firstBackOffMs = 1_000;
 const jitter = 0.2;
 
 /** Computes the wait in milliseconds: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
-function waitBefore(error: ClientError, attempts: number, connection: Connection) {
+function waitBefore(error: ClientError, attempts: number, connection: ClientSettings) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
   // The service runs a call with an idempotency key once, however often the call is sent. A lookup has no key: if only
@@ -167,7 +167,7 @@ function waitBefore(error: ClientError, attempts: number, connection: Connection
   return status === 429 && asked > 0 ? asked * 1_000 : Math.max(asked * 1_000, backOffMs);
 }
 
-function headersOf({ apiKey }: Connection, { isPublic = false, body, idempotencyKey }: Call) {
+function headersOf({ apiKey }: ClientSettings, { isPublic = false, body, idempotencyKey }: ApiCall) {
   return {
     Accept: "application/json",
     ...(apiKey === undefined || isPublic ? {} : { Authorization: `Bearer ${apiKey}` }),
@@ -205,8 +205,8 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Makes one attempt. @throws the reason of the caller's signal if the signal aborts */
 async function attempt(
-  connection: Connection,
-  call: Call,
+  connection: ClientSettings,
+  call: ApiCall,
 ): Promise<{ response: Response; text: string } | ClientError> {
   const { method, path, body, signal } = call;
   signal?.throwIfAborted();
@@ -243,7 +243,7 @@ async function attempt(
  * Makes a call and repeats it as the contract says, always with the same idempotency key.
  * @throws ClientError if the last attempt failed too; the reason of the caller's signal if the signal aborts
  */
-export async function send(connection: Connection, call: Call): Promise<ReceivedAnswer> {
+export async function send(connection: ClientSettings, call: ApiCall): Promise<ReceivedAnswer> {
   const { idempotencyKey = null, isKeyGiven = false, signal } = call;
   const begunAtMs = Date.now();
   for (let attempts = 1; ; attempts++) {

@@ -20,9 +20,9 @@ import {
   findStatementMismatch,
 } from "./client-answers.ts";
 import {
-  type Call,
+  type ApiCall,
   type CallInfo,
-  type Connection,
+  type ClientSettings,
   type ReceivedAnswer,
   send,
   unusableAnswer,
@@ -153,7 +153,7 @@ function readBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, "");
 }
 
-function connectionOf(options: ClientOptions): Connection {
+function connectionOf(options: ClientOptions): ClientSettings {
   const { baseUrl, apiKey, fetch: ownFetch, wait = waitFor } = options;
   const { timeoutMs, maxRetries, maxWaitSeconds } = { ...defaults, ...options };
   if (apiKey !== undefined && !/^[!-~]+$/.test(apiKey))
@@ -180,7 +180,7 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** Creates the functions that make calls with signed answers. */
-function signedCalls(connection: Connection, options: ClientVerification | undefined) {
+function signedCalls(connection: ClientSettings, options: ClientVerification | undefined) {
   const verify = options === undefined ? null : createVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
     unusableAnswer("ANSWER_MISMATCH", message, received);
@@ -198,7 +198,7 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
     if (mismatch === null) return answers;
     throw mismatched(`the answer is not one to what was asked, do not rely on it: ${mismatch}`, received);
   }
-  async function one(call: Call, asked: Identifier): Promise<CheckAnswer> {
+  async function one(call: ApiCall, asked: Identifier): Promise<CheckAnswer> {
     const received = await send(connection, call);
     const envelope = readObject(received);
     if (!isEnvelope(envelope)) throw unexpected("the answer is no envelope", received);
@@ -207,7 +207,7 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
       throw mismatched("the answer's X-Verification-Id is not that of its envelope", received);
     return { ...answer, text: received.text, call: received.info };
   }
-  async function many(call: Call, asked: readonly Identifier[]): Promise<BatchAnswer> {
+  async function many(call: ApiCall, asked: readonly Identifier[]): Promise<BatchAnswer> {
     const received = await send(connection, call);
     const { results } = readObject(received);
     if (!Array.isArray(results) || results.length !== asked.length || !results.every(isEnvelope))
@@ -215,7 +215,7 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
     const answers = await answersOf(results, asked, received);
     return { answers, text: received.text, call: received.info };
   }
-  async function statement(call: Call, asked: RosterRequest): Promise<StatementAnswer> {
+  async function statement(call: ApiCall, asked: RosterRequest): Promise<StatementAnswer> {
     const received = await send(connection, call);
     const value = readObject(received);
     if (!isStatement(value)) throw unexpected("the answer is no statement", received);
@@ -248,9 +248,9 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
 export function createClient(options: ClientOptions): Client {
   const connection = connectionOf(options);
   const { one, many, statement } = signedCalls(connection, options.verify);
-  const ask = async <T>(call: Partial<Call> & { path: string }, maxRetries = connection.maxRetries) =>
+  const ask = async <T>(call: Partial<ApiCall> & { path: string }, maxRetries = connection.maxRetries) =>
     readObject(await send({ ...connection, maxRetries }, { method: "GET", ...call })) as T;
-  const page = (path: string, { after, limit, signal }: PageOptions): Call => {
+  const page = (path: string, { after, limit, signal }: PageOptions): ApiCall => {
     const given = Object.entries({ after, limit }).flatMap(([name, value]) =>
       value == null ? [] : [[name, `${value}`]],
     );
@@ -262,7 +262,7 @@ export function createClient(options: ClientOptions): Client {
     one({ method: "GET", path: `${api}${path}`, signal }, asked);
   // `randomUUID` is missing in pages without https.
   const newKey = () => toHex(crypto.getRandomValues(new Uint8Array(16)));
-  const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): Call => ({
+  const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): ApiCall => ({
     method: "POST",
     path: `${api}${path}`,
     body,

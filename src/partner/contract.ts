@@ -111,8 +111,8 @@ export type StatementRow = {
 export type ListLabel = { name: string; reference: string | null };
 
 /**
- * Counts over the rows of a statement. `distinct` counts each person once, and each number that belongs to nobody once.
- * The members after `distinct` count among these.
+ * Counts for a statement. `listed` is the number of rows. `distinct` is the number of different people: a person listed
+ * twice counts once, and so does an identifier that finds nobody. All members below it count people, not rows.
  */
 export type StatementSummary = {
   listed: number;

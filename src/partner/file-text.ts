@@ -22,7 +22,7 @@ export function isUtf16(bytes: Uint8Array): boolean {
 }
 
 /** Removes the byte order mark, which some editors and shells put before a text. */
-export function withoutMark(text: string): string {
+export function removeByteOrderMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
@@ -31,7 +31,7 @@ export function decodeText(bytes: Uint8Array): string | null {
   const encoding = utf16Of(bytes);
   if (encoding === null) {
     const text = decodeUtf8(bytes);
-    return text === null ? null : withoutMark(text);
+    return text === null ? null : removeByteOrderMark(text);
   }
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
@@ -46,12 +46,12 @@ export function decodeProof(bytes: Uint8Array): string | null {
 }
 
 /** Decodes a file, or accepts a decoded text, and removes the byte order mark; null if the bytes cannot be decoded. */
-export function textOf(source: string | Uint8Array): string | null {
-  return typeof source === "string" ? withoutMark(source) : decodeText(source);
+export function decodeBytesOrText(source: string | Uint8Array): string | null {
+  return typeof source === "string" ? removeByteOrderMark(source) : decodeText(source);
 }
 
 /** Converts the pieces of a file in UTF-8 or UTF-16 to UTF-8. */
-export async function* piecesInUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* convertPiecesToUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   let decoder: TextDecoder | null | undefined;
   for await (const piece of pieces) {

@@ -4,18 +4,18 @@
  */
 
 import {
+  decodeBytesOrText,
   findDamage,
   findDamagedUtf16,
   findDamageInBytes,
   findMisreadUtf16,
   preferDamage,
-  textOf,
 } from "./file-text.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
   decodeUtf8,
   isJsonObject,
-  isParsed,
+  isJsonThoughRefused,
   type JsonObject,
   type JsonValue,
   maxJsonDepth,
@@ -97,7 +97,7 @@ function describeText(text: string): string {
  * Refuses an input that does not claim to be an envelope (`NOT_AN_ENVELOPE`). The detail repeats nothing of the input.
  * @param value a text that is not JSON, or a value of `readStrictJson`
  */
-export function findNoEnvelope(value: JsonValue): Refusal | null {
+export function refuseNonEnvelope(value: JsonValue): Refusal | null {
   if (claimsEnvelope(value)) return null;
   if (typeof value === "string") return notEnvelope(describeText(value));
   return notEnvelope(isJsonObject(value) ? describeObject(value) : "some other JSON");
@@ -106,7 +106,7 @@ export function findNoEnvelope(value: JsonValue): Refusal | null {
 /** Matches the start of a PDF, PNG or JPEG. Decoding as "latin1" makes 0x89 a per mille sign, but U+0089 in Node 20. */
 const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
 
-/** Does the same as {@link findNoEnvelope} for bytes that are not UTF-8, such as pictures and archives. */
+/** Does the same as {@link refuseNonEnvelope} for bytes that are not UTF-8, such as pictures and archives. */
 function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
   const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
   if (/^\s*[[{"]/.test(text) || claimsEnvelope(text)) return null;
@@ -114,14 +114,14 @@ function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
 }
 
 /** The position of an envelope in the input: its line, from 1, in NDJSON, and its index, from 0, in an array or batch. */
-export type Place = { readonly line: number | null; readonly index: number | null };
+export type Position = { readonly line: number | null; readonly index: number | null };
 
 /** One value for `verifyEnvelope`, or the refusal of a malformed part of the input. */
 export type EnvelopeItem =
-  | { readonly place: Place; readonly value: JsonValue }
-  | { readonly place: Place; readonly refusal: Refusal };
+  | { readonly place: Position; readonly value: JsonValue }
+  | { readonly place: Position; readonly refusal: Refusal };
 
-const nowhere: Place = { line: null, index: null };
+const nowhere: Position = { line: null, index: null };
 
 function isBlank(text: string): boolean {
   return !/\S/.test(text);
@@ -136,13 +136,13 @@ function* expandList(values: readonly JsonValue[], line: number | null): Generat
 }
 
 /** Yields the envelopes of a batch, after a refusal if `count` is wrong: envelopes were then added or removed. */
-function* expandBatch(batch: JsonObject, place: Place): Generator<EnvelopeItem> {
+function* expandBatch(batch: JsonObject, place: Position): Generator<EnvelopeItem> {
   if (!Array.isArray(batch.results)) return yield { place, refusal: refuse("BATCH_MALFORMED") };
   if (batch.count !== batch.results.length) yield { place, refusal: refuse("BATCH_COUNT_MISMATCH") };
   yield* expandList(batch.results, place.line);
 }
 
-function* expand(value: JsonValue, place: Place): Generator<EnvelopeItem> {
+function* expand(value: JsonValue, place: Position): Generator<EnvelopeItem> {
   // A batch response has `results` and no signature of its own (contract C8).
   const isBatch = (members: JsonObject) =>
     Object.hasOwn(members, "results") && !Object.hasOwn(members, "signature");
@@ -175,10 +175,10 @@ function findSlices(text: string): string[] | null {
   return isSound && Number(count) === slices.length ? slices : null;
 }
 
-function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
+function* readJson(text: string, place: Position): Generator<EnvelopeItem> {
   const reading = readStrictJson(text);
   if (!(reading instanceof Refusal)) return yield* expand(reading, place);
-  const slices = isParsed(text, reading) ? findSlices(text.trim()) : null;
+  const slices = isJsonThoughRefused(text, reading) ? findSlices(text.trim()) : null;
   if (slices !== null) yield* readSlices(slices, place.line);
   else yield { place, refusal: preferDamage(reading, text) };
 }
@@ -243,7 +243,7 @@ function* readLines(text: string): Generator<EnvelopeItem> {
 /** Refuses a text that is one folded or quoted envelope; null if a line is a whole JWS or JSON text. */
 function findFolded(text: string): Refusal | null {
   for (const line of splitLines(text))
-    if (wholeJws.test(line) || (isJsonText(line) && isRecord(line))) return null;
+    if (wholeJws.test(line) || (isJsonText(line) && isJsonOrJwsLine(line))) return null;
   return findDamage(text);
 }
 
@@ -267,7 +267,7 @@ export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Ge
 }
 
 /** Whether a line is a whole JSON text or JWS. No line of an indented JSON document is. */
-export function isRecord(line: string): boolean {
+export function isJsonOrJwsLine(line: string): boolean {
   if (/^[A-Za-z0-9_-]+\.[^\s"]*$/.test(line.trimEnd())) return true;
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
 }
@@ -283,7 +283,7 @@ function firstLines(text: string): string[] {
 }
 
 function hasRecordLine(text: string): boolean {
-  for (const line of splitLines(text)) if (isRecord(line)) return true;
+  for (const line of splitLines(text)) if (isJsonOrJwsLine(line)) return true;
   return false;
 }
 
@@ -291,9 +291,9 @@ function hasRecordLine(text: string): boolean {
 function isLines(text: string): boolean {
   const [first = "", second] = firstLines(text);
   if (second === undefined) return false;
-  if (!/^\s*[[{"]/.test(first) || isRecord(first)) return true;
+  if (!/^\s*[[{"]/.test(first) || isJsonOrJwsLine(first)) return true;
   const reading = readStrictJson(text);
-  return reading instanceof Refusal && !isParsed(text, reading) && hasRecordLine(text);
+  return reading instanceof Refusal && !isJsonThoughRefused(text, reading) && hasRecordLine(text);
 }
 
 /**
@@ -309,7 +309,7 @@ function isLines(text: string): boolean {
  * ```
  */
 export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeItem> {
-  const text = textOf(input);
+  const text = decodeBytesOrText(input);
   if (text === null) {
     const bytes = input as Uint8Array;
     const refusal = findNoEnvelopeInBytes(bytes) ?? findDamagedUtf16(bytes);
@@ -318,7 +318,7 @@ export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeIt
   }
   if (isBlank(text)) return;
   // A web page, or a text in a wrong encoding, is refused as a whole, not line by line.
-  const refusal = findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
+  const refusal = findMisreadUtf16(text) ?? (isJsonText(text) ? null : refuseNonEnvelope(text));
   if (refusal !== null) return yield { place: nowhere, refusal };
   if (!isLines(text)) return yield* readRecord(text, null);
   const folded = findFolded(text);

@@ -4,7 +4,7 @@
  */
 
 import { formatSeconds } from "./date-time.ts";
-import { textOf } from "./file-text.ts";
+import { decodeBytesOrText } from "./file-text.ts";
 import { type HistoricKey, type KeyHistory, type KeyWindow, readKeyHistory } from "./key-history.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key.ts";
@@ -12,11 +12,11 @@ import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from ".
 import { type CheckOutcome, type KeyTrust, passedCheck } from "./verification.ts";
 
 /** A key of the set. `window`, when the key was in use, is null without a key history. */
-export type KnownKey = VettedKey & { readonly window: KeyWindow | null };
+export type KeyInSet = VettedKey & { readonly window: KeyWindow | null };
 
 /** A result of `createKeySet`. With a `refusal`, every envelope is refused for its reason. */
 export type KeySet = {
-  readonly keys: ReadonlyMap<string, KnownKey>;
+  readonly keys: ReadonlyMap<string, KeyInSet>;
   readonly refusal: Refusal | null;
   /** Why the keys are trusted; null if the set is refused. */
   readonly trust: KeyTrust | null;
@@ -39,8 +39,8 @@ export type KeySetSources = {
 };
 
 /** Checks the keys of a JWKS. Key ids must be unique, also those of keys that are ignored. */
-function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
-  const keys = new Map<string, KnownKey>();
+function vetKeys(entries: JsonValue[]): Map<string, KeyInSet> | Refusal {
+  const keys = new Map<string, KeyInSet>();
   const kids = new Set<JsonValue>();
   for (const entry of entries) {
     if (!isJsonObject(entry))
@@ -56,9 +56,9 @@ function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
 }
 
 /** Reads a JWKS document and checks its keys. @returns the RSA keys by key id, or the refusal of the whole set */
-function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KnownKey> | Refusal {
+function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KeyInSet> | Refusal {
   const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
-  const document = isFile ? readStrictJson(textOf(jwks) ?? "") : (jwks as JsonObject);
+  const document = isFile ? readStrictJson(decodeBytesOrText(jwks) ?? "") : (jwks as JsonObject);
   if (document instanceof Refusal) {
     const isDuplicate = document.reason === "JSON_DUPLICATE_MEMBER";
     return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
@@ -77,11 +77,11 @@ function isSameKey(one: VettedKey, other: VettedKey): boolean {
  * @param isPinned whether the caller pinned the history's signer; keys that only the unsigned JWKS has are then left out
  */
 function merge(
-  published: ReadonlyMap<string, KnownKey>,
+  published: ReadonlyMap<string, KeyInSet>,
   historic: ReadonlyMap<string, HistoricKey>,
   isPinned: boolean,
-): Map<string, KnownKey> | Refusal {
-  const keys = new Map<string, KnownKey>(isPinned ? [] : published);
+): Map<string, KeyInSet> | Refusal {
+  const keys = new Map<string, KeyInSet>(isPinned ? [] : published);
   for (const [kid, key] of historic) {
     const other = published.get(kid);
     if (other !== undefined && !isSameKey(other, key)) {
@@ -92,12 +92,12 @@ function merge(
   return keys;
 }
 
-type Trusted = { readonly keys: ReadonlyMap<string, KnownKey>; readonly trust: KeyTrust };
+type Trusted = { readonly keys: ReadonlyMap<string, KeyInSet>; readonly trust: KeyTrust };
 
 /** Checks the history's signer, who could have written any key into it, against the JWKS and the anchor. */
 async function anchorHistory(
   history: KeyHistory,
-  published: ReadonlyMap<string, KnownKey> | null,
+  published: ReadonlyMap<string, KeyInSet> | null,
   anchor: string | undefined,
 ): Promise<Trusted | Refusal> {
   const { signer } = history;
@@ -122,7 +122,7 @@ async function readSources(sources: KeySetSources): Promise<Trusted | Refusal> {
     const trust = { basis: "jwks", historySigner: null, historySignedAt: null } as const;
     return { keys: published ?? new Map(), trust };
   }
-  const history = await readKeyHistory(textOf(keyHistory) ?? "", issuer);
+  const history = await readKeyHistory(decodeBytesOrText(keyHistory) ?? "", issuer);
   return history instanceof Refusal ? history : anchorHistory(history, published, anchor);
 }
 

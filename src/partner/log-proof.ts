@@ -5,7 +5,7 @@
 
 import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
 import { formatSeconds } from "./date-time.ts";
-import { decodeProof, textOf, withoutMark } from "./file-text.ts";
+import { decodeBytesOrText, decodeProof, removeByteOrderMark } from "./file-text.ts";
 import type { CompactJws } from "./jws.ts";
 import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";
 import { findFork, type LogState } from "./log-state.ts";
@@ -91,7 +91,7 @@ const maxUndoneCharacters = 64 * 1024;
 
 /** Undoes the quoting, folding and line ends of mail and editors, to tell their changes from a malformed proof. */
 function undone(text: string): string {
-  const lines = withoutMark(text).split(/\r\n?|\n/);
+  const lines = removeByteOrderMark(text).split(/\r\n?|\n/);
   const unquoted = lines.map((line) => line.replace(/^[ \t]*(?:>[ \t]?)*/, "").trimEnd()).join("\n");
   const isQuotedPrintable = unquoted.includes("=3D");
   const decoded = isQuotedPrintable
@@ -205,7 +205,7 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
  * @throws DOMException when this machine has no WebCrypto
  */
 export async function readLogKeys(source: string | Uint8Array): Promise<readonly VerifierKey[] | Refusal> {
-  const text = textOf(source) ?? "";
+  const text = decodeBytesOrText(source) ?? "";
   const keys: VerifierKey[] = [];
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     const key = line === "" ? null : await readVerifierKey(line);

@@ -7,10 +7,10 @@
 import { decodeBase64url } from "./base64.ts";
 import { readBounded } from "./bytes.ts";
 import { formatSeconds } from "./date-time.ts";
-import { textOf, withoutMark } from "./file-text.ts";
+import { decodeBytesOrText, removeByteOrderMark } from "./file-text.ts";
 import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { checkWindow } from "./key-history.ts";
-import type { KeySet, KnownKey } from "./key-set.ts";
+import type { KeyInSet, KeySet } from "./key-set.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isSignedBy } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
@@ -81,7 +81,7 @@ async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promis
 }
 
 /** Reads the member `status_list` of a token (section 4.2 of the draft). */
-export async function readPlaces(
+export async function readEntries(
   list: JsonValue | undefined,
 ): Promise<Pick<StatusList, "bits" | "bytes"> | Refusal> {
   const { bits, lst } = isJsonObject(list) ? list : {};
@@ -94,13 +94,13 @@ export async function readPlaces(
 }
 
 /** Reads the entry at an index, least significant bit first (section 4.1 of the draft); null beyond the list's end. */
-export function valueAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
+export function statusAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
   const byte = bytes[Math.floor((idx * bits) / 8)];
   return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
 }
 
 /** Finds a list's key. A compromised key is refused at every time, because its thief can sign a list with any time. */
-function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KnownKey | Refusal {
+function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KeyInSet | Refusal {
   if (typ !== statusListType) return unusable(`The status list's typ is not ${statusListType}.`);
   const key = keys.get(kid);
   if (key === undefined) return unusable("The status list is signed by a key that is not known.");
@@ -113,7 +113,7 @@ function isSeconds(value: JsonValue | undefined): value is number {
   return Number.isSafeInteger(value) && formatSeconds(Number(value)) !== null;
 }
 
-async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusList | Refusal> {
+async function readClaims(payload: JsonObject, key: KeyInSet): Promise<StatusList | Refusal> {
   const { sub, iat, exp, ttl, status_list: list } = payload;
   const hasEnd = exp === undefined || isSeconds(exp);
   const isWhole = hasEnd && (ttl === undefined || (typeof ttl === "number" && ttl > 0));
@@ -122,7 +122,7 @@ async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusLis
   const inWindow = checkWindow(key.window, iat);
   if (inWindow instanceof Refusal)
     return unusable("The status list's key was not in use when it was signed.");
-  const places = await readPlaces(list);
+  const places = await readEntries(list);
   return places instanceof Refusal
     ? places
     : { uri: sub, issuedAtSeconds: iat, expiresSeconds: exp ?? null, ...places };
@@ -131,7 +131,7 @@ async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusLis
 const noToken = "The status list is no signed token.";
 
 async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
-  const jws = text.length > maxTokenCharacters ? null : splitCompactJws(withoutMark(text).trim());
+  const jws = text.length > maxTokenCharacters ? null : splitCompactJws(removeByteOrderMark(text).trim());
   if (jws === null || jws instanceof Refusal) return unusable(noToken);
   const header = readJwsHeader(jws.protectedHeader);
   if (header instanceof Refusal) return unusable(noToken);
@@ -172,7 +172,7 @@ export function openStatusLists(
 function isNewer(list: StatusList, other: StatusList, idx: number): boolean {
   const isSameTime = list.issuedAtSeconds === other.issuedAtSeconds;
   return isSameTime
-    ? (valueAt(list, idx) ?? -1) > (valueAt(other, idx) ?? -1)
+    ? (statusAt(list, idx) ?? -1) > (statusAt(other, idx) ?? -1)
     : list.issuedAtSeconds > other.issuedAtSeconds;
 }
 
@@ -211,7 +211,7 @@ export function findStatus(
   }
   const problem = findTimeProblem(list, query);
   if (problem !== null) return problem;
-  const value = valueAt(list, claim.idx);
+  const value = statusAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatSeconds(list.issuedAtSeconds);
   // The service signs a yes only after a withdrawal has ended, so a withdrawal in an older list no longer applies.
@@ -233,7 +233,7 @@ export function findStatus(
  * ```
  */
 export function readOfflinePack(source: string | Uint8Array): OfflinePack | null {
-  const pack = readStrictJson(textOf(source) ?? "");
+  const pack = readStrictJson(decodeBytesOrText(source) ?? "");
   if (pack instanceof Refusal || !isJsonObject(pack)) return null;
   const { issuer, madeAt, jwks, keyHistory, statusLists } = pack;
   const isText = (value: JsonValue | undefined) => typeof value === "string";

@@ -136,7 +136,7 @@ export function readStrictJson(input: string | Uint8Array): JsonValue | Refusal 
 }
 
 /** Whether a text that `readStrictJson` refused is JSON all the same, and can be sliced into its parts. */
-export function isParsed(text: string, { reason }: Refusal): boolean {
+export function isJsonThoughRefused(text: string, { reason }: Refusal): boolean {
   if (reason === "JSON_TOO_DEEP") return text.length <= harmlessLength;
   return reason !== "JSON_MALFORMED" && reason !== "INPUT_NOT_UTF8" && reason !== "INPUT_TOO_LARGE";
 }

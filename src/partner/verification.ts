@@ -197,7 +197,7 @@ export function accept(draft: Draft): Verification {
 }
 
 /** Ends a verification at the check that failed. Other checks without an outcome are marked as not reached. */
-export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verification {
+export function failAt(draft: Draft, name: CheckName, refusal: Refusal): Verification {
   const checks = describe(draft.outcomes);
   for (const other of checkNames.slice(checks.length)) {
     const isFailed = other === name;
@@ -208,5 +208,5 @@ export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verificat
 
 /** Makes the verification of an input that could not be read as an envelope. */
 export function unopenedVerification(refusal: Refusal): Verification {
-  return fail(beginVerification(), "form", refusal);
+  return failAt(beginVerification(), "form", refusal);
 }

@@ -1,6 +1,6 @@
 /** Verifies one signed envelope offline (contract C9 and contract C18). */
 
-import { ageOf } from "./answer-age.ts";
+import { computeAge } from "./answer-age.ts";
 import {
   type Claims,
   findOuterDifference,
@@ -11,8 +11,8 @@ import {
   readOuterMembers,
 } from "./claims.ts";
 import { statementType } from "./contract.ts";
-import { findDamage, findMisreadUtf16, preferDamage, withoutMark } from "./file-text.ts";
-import { findNoEnvelope } from "./input.ts";
+import { findDamage, findMisreadUtf16, preferDamage, removeByteOrderMark } from "./file-text.ts";
+import { refuseNonEnvelope } from "./input.ts";
 import {
   type CompactJws,
   isStatement,
@@ -22,7 +22,7 @@ import {
   splitCompactJws,
 } from "./jws.ts";
 import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
-import type { KeySet, KnownKey } from "./key-set.ts";
+import type { KeyInSet, KeySet } from "./key-set.ts";
 import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
@@ -40,7 +40,7 @@ import {
   beginVerification,
   type CheckOutcome,
   type Draft,
-  fail,
+  failAt,
   passedCheck,
   type SharedClaims,
   skippedCheck,
@@ -80,7 +80,7 @@ type Signed = { readonly jws: CompactJws; readonly form: CheckOutcome };
 type Envelope = Signed & { readonly outer: OuterMembers | null };
 
 /** A `Signed` that passed the checks before the signature: form, header, key set and key. */
-type Opened = Signed & { readonly draft: Draft; readonly key: KnownKey };
+type Opened = Signed & { readonly draft: Draft; readonly key: KeyInSet };
 
 /** The results of the cryptography. */
 type Cryptography = {
@@ -122,7 +122,7 @@ function readEnvelopeValue(value: JsonValue): Envelope | Refusal {
     ? readOuterMembers(value)
     : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
   if (outer instanceof Refusal) {
-    return isStatement(value) ? refuse("IS_A_STATEMENT") : (findNoEnvelope(value) ?? outer);
+    return isStatement(value) ? refuse("IS_A_STATEMENT") : (refuseNonEnvelope(value) ?? outer);
   }
   const jws = splitCompactJws(outer.signature);
   if (jws instanceof Refusal) return preferDamage(jws, outer.signature);
@@ -137,7 +137,7 @@ function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refu
 /** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. */
 function readForm(input: string | JsonValue): Envelope | Refusal {
   if (typeof input !== "string") return readEnvelopeValue(input);
-  const text = withoutMark(input);
+  const text = removeByteOrderMark(input);
   const misread = findMisreadUtf16(text);
   if (misread !== null) return misread;
   // A text that begins with a brace is an envelope; any other text is read as a bare JWS.
@@ -148,7 +148,7 @@ function readForm(input: string | JsonValue): Envelope | Refusal {
   const jws = splitCompactJws(text);
   if (!(jws instanceof Refusal))
     return findDamageOfHeader(jws, text) ?? { jws, outer: null, form: outcomes.bare };
-  return findNoEnvelope(text) ?? preferDamage(jws, text);
+  return refuseNonEnvelope(text) ?? preferDamage(jws, text);
 }
 
 /**
@@ -170,7 +170,7 @@ function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: Verif
   const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
   const isForeign = claimed !== null && claimed !== issuer;
   draft.claimedIssuer = isForeign ? claimed : null;
-  return fail(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
+  return failAt(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
 }
 
 /**
@@ -183,14 +183,14 @@ export function openSigned<S extends Signed>(
   own: string | null,
 ): (S & Opened) | Verification {
   const draft = beginVerification();
-  if (signed instanceof Refusal) return fail(draft, "form", signed);
+  if (signed instanceof Refusal) return failAt(draft, "form", signed);
   const { jws, form } = signed;
   addOutcome(draft, form);
   const header = readHeaderOf(own, jws.protectedHeader);
-  if (header instanceof Refusal) return fail(draft, "header", header);
+  if (header instanceof Refusal) return failAt(draft, "header", header);
   draft.kid = header.kid;
   addOutcome(draft, outcomes.header);
-  if (options.keys.refusal !== null) return fail(draft, "keySet", options.keys.refusal);
+  if (options.keys.refusal !== null) return failAt(draft, "keySet", options.keys.refusal);
   draft.trust = options.keys.trust;
   addOutcome(draft, options.keys.checked);
   const key = options.keys.keys.get(header.kid);
@@ -198,7 +198,7 @@ export function openSigned<S extends Signed>(
   addOutcome(draft, outcomes.key);
   return hasSignatureLength(key, jws.signature)
     ? { ...signed, draft, key }
-    : fail(draft, "signature", refuse("SIGNATURE_INVALID"));
+    : failAt(draft, "signature", refuse("SIGNATURE_INVALID"));
 }
 
 /** Returns the time of the verification, in milliseconds since the Unix epoch. */
@@ -216,7 +216,7 @@ function checkTime(claims: SharedClaims, options: VerifyOptions): Refusal | null
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
-/** Looks up the envelope in the status lists. Only a yes, eligible or a VALID licence, is refused as withdrawn. */
+/** Looks up the envelope in the status lists. If it is withdrawn, it is refused only if it says eligible or VALID. */
 function checkStatus(
   draft: Draft,
   claims: Claims,
@@ -246,19 +246,19 @@ function checkStatus(
 }
 
 /** Compares issuer, audience and times with those that the caller expects. @returns null if they agree */
-export function checkExpected(
+export function checkExpectedClaims(
   draft: Draft,
   claims: SharedClaims,
   options: VerifyOptions,
 ): Verification | null {
   draft.claims = claims;
   addOutcome(draft, outcomes.claims);
-  if (claims.issuer !== options.issuer) return fail(draft, "issuer", refuse("ISSUER_MISMATCH"));
+  if (claims.issuer !== options.issuer) return failAt(draft, "issuer", refuse("ISSUER_MISMATCH"));
   addOutcome(draft, outcomes.issuer);
-  if (claims.audience !== options.audience) return fail(draft, "audience", refuse("AUDIENCE_MISMATCH"));
+  if (claims.audience !== options.audience) return failAt(draft, "audience", refuse("AUDIENCE_MISMATCH"));
   addOutcome(draft, outcomes.audience);
   const late = checkTime(claims, options);
-  if (late !== null) return fail(draft, "time", late);
+  if (late !== null) return failAt(draft, "time", late);
   addOutcome(draft, outcomes.time);
   return null;
 }
@@ -270,16 +270,16 @@ function checkClaims(
   lists: Cryptography["lists"],
   options: VerifyOptions,
 ): Verification {
-  if (claims instanceof Refusal) return fail(draft, "claims", claims);
-  const unexpected = checkExpected(draft, claims, options);
+  if (claims instanceof Refusal) return failAt(draft, "claims", claims);
+  const unexpected = checkExpectedClaims(draft, claims, options);
   if (unexpected !== null) return unexpected;
   const difference = outer === null ? null : findOuterDifference(outer, claims, key.jwk.kid);
-  if (difference !== null) return fail(draft, "outer", difference);
+  if (difference !== null) return failAt(draft, "outer", difference);
   addOutcome(draft, outer === null ? outcomes.noOuter : outcomes.outer);
   const status = checkStatus(draft, claims, lists, options);
-  if (status instanceof Refusal) return fail(draft, "status", status);
+  if (status instanceof Refusal) return failAt(draft, "status", status);
   addOutcome(draft, status);
-  draft.age = ageOf(claims, timeOf(options));
+  draft.age = computeAge(claims, timeOf(options));
   return accept(draft);
 }
 
@@ -289,24 +289,24 @@ export function checkSigned(
   { isGood, logged }: Cryptography,
   checkPayload: CheckPayload,
 ): Verification {
-  if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
-  if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
+  if (isGood === null) return failAt(draft, "signature", refuse("VERIFIER_FAILED"));
+  if (!isGood) return failAt(draft, "signature", refuse("SIGNATURE_INVALID"));
   addOutcome(draft, outcomes.signature);
-  if (logged instanceof Refusal) return fail(draft, "log", logged);
+  if (logged instanceof Refusal) return failAt(draft, "log", logged);
   draft.log = logged?.evidence ?? null;
   addOutcome(draft, logged?.outcome ?? outcomes.noProof);
   const payload = readJwsObject(jws.payload, "payload");
-  if (payload instanceof Refusal) return fail(draft, "claims", payload);
+  if (payload instanceof Refusal) return failAt(draft, "claims", payload);
   const issuedAt = readIssuedAt(payload);
-  if (issuedAt instanceof Refusal) return fail(draft, "claims", issuedAt);
+  if (issuedAt instanceof Refusal) return failAt(draft, "claims", issuedAt);
   const compromise = checkCompromise(key.window, issuedAt, logged?.checkpoint.seconds ?? null);
-  if (compromise instanceof Refusal) return fail(draft, "compromise", compromise);
+  if (compromise instanceof Refusal) return failAt(draft, "compromise", compromise);
   const { outcome, warnings, precedesCompromise } = compromise;
   addOutcome(draft, outcome);
   draft.warnings = warnings;
   if (logged !== null) draft.log = { ...logged.evidence, precedesCompromise };
   const inWindow = checkWindow(key.window, issuedAt);
-  if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
+  if (inWindow instanceof Refusal) return failAt(draft, "window", inWindow);
   addOutcome(draft, inWindow);
   return checkPayload(payload, issuedAt);
 }

@@ -7,16 +7,16 @@ import {
   firstDifference,
   isBoolean,
   isInteger,
+  isNullOr,
+  isObjectOf,
+  isOneOf,
   isText,
   isTextList,
-  objectOf,
-  oneOf,
-  orNull,
-  readLimits,
+  readTimeLimits,
 } from "./claims.ts";
 import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
-import { preferDamage, withoutMark } from "./file-text.ts";
-import { findNoEnvelope } from "./input.ts";
+import { preferDamage, removeByteOrderMark } from "./file-text.ts";
+import { refuseNonEnvelope } from "./input.ts";
 import { type CompactJws, isStatement, splitCompactJws } from "./jws.ts";
 import { hashOfLeaf, isSameHash, rootOfLeaves } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -25,7 +25,7 @@ import {
   accept,
   addOutcome,
   type CheckOutcome,
-  fail,
+  failAt,
   passedCheck,
   type SharedClaims,
   type Stated,
@@ -34,7 +34,7 @@ import {
 } from "./verification.ts";
 import {
   assertOptions,
-  checkExpected,
+  checkExpectedClaims,
   checkSigned,
   openSigned,
   runCryptography,
@@ -62,14 +62,14 @@ type StatementForm = {
 /** The most rows of a statement of the service. */
 const maxRows = 2_000;
 
-const rowRule = objectOf({
+const rowRule = isObjectOf({
   row: (value) => isInteger(value) && Number(value) >= 1,
-  tId: orNull(isInteger),
-  regNo: orNull(isText),
+  tId: isNullOr(isInteger),
+  regNo: isNullOr(isText),
   eligible: isBoolean,
-  status: oneOf(licenseStatuses),
+  status: isOneOf(licenseStatuses),
   reasons: isTextList,
-  nameMatches: orNull(isBoolean),
+  nameMatches: isNullOr(isBoolean),
 });
 
 function isRow(value: JsonValue): boolean {
@@ -94,13 +94,13 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
   return rows as unknown as readonly StatementRow[];
 }
 
-/** Reads a statement: its text, or a value of `readStrictJson`. */
+/** Splits a statement, its text or the result of `readStrictJson`, into its JWS and its rows. Verifies no signature. */
 export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
-  const read = typeof input === "string" ? withoutMark(input) : input;
+  const read = typeof input === "string" ? removeByteOrderMark(input) : input;
   const isJson = typeof read === "string" && /^[\t\n\r ]*\{/.test(read);
   const given = isJson ? readStrictJson(read) : read;
   if (given instanceof Refusal) return isJson ? preferDamage(given, read) : given;
-  if (!isStatement(given)) return findNoEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
+  if (!isStatement(given)) return refuseNonEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
   if (!isJsonObject(given))
     return malformed("The rows are missing: the signature alone says nothing of anybody.");
   if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");
@@ -120,8 +120,8 @@ const rules = {
   jti: isText,
   purpose: isText,
   policyVersion: isText,
-  list: objectOf({ name: isText, reference: orNull(isText) }),
-  summary: objectOf({
+  list: isObjectOf({ name: isText, reference: isNullOr(isText) }),
+  summary: isObjectOf({
     ...{ listed: isCount, distinct: isCount, found: isCount, eligible: isCount },
     percentEligible: (value) => typeof value === "number",
     byReason: (value) => isJsonObject(value) && Object.values(value).every(isCount),
@@ -136,7 +136,7 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   if (missing !== undefined) return refuse("CLAIM_MISSING", `The claim ${missing} is missing.`);
   const wrong = names.find((claim) => !rules[claim](payload[claim]));
   if (wrong !== undefined) return refuse("CLAIM_TYPE", `The claim ${wrong} is malformed.`);
-  const limits = readLimits(payload);
+  const limits = readTimeLimits(payload);
   if (limits instanceof Refusal) return limits;
   const { purpose, policyVersion, list, summary } = payload as unknown as Stated;
   return {
@@ -199,13 +199,13 @@ export async function verifyStatement(
   let statement: Stated | null = null;
   const verification = checkSigned(opened, await runCryptography(opened, options), (payload, issuedAt) => {
     const claims = readStatementClaims(payload, issuedAt);
-    if (claims instanceof Refusal) return fail(draft, "claims", claims);
+    if (claims instanceof Refusal) return failAt(draft, "claims", claims);
     const { purpose, policyVersion, list, summary } = claims;
     statement = { purpose, policyVersion, list, summary, rows: null };
-    const unexpected = checkExpected(draft, claims, options);
+    const unexpected = checkExpectedClaims(draft, claims, options);
     if (unexpected !== null) return unexpected;
     const difference = findDifference(opened, claims, root, key.jwk.kid);
-    if (difference !== null) return fail(draft, "outer", difference);
+    if (difference !== null) return failAt(draft, "outer", difference);
     addOutcome(draft, outcomes.outer);
     addOutcome(draft, outcomes.noPlace);
     statement = { ...statement, rows };

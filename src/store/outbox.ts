@@ -3,7 +3,7 @@ import type {
   Lease,
   LeasedDelivery,
   LeaseRequest,
-  OpenEndpoint,
+  SendableEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import { wakeSendersSql } from "./deliveries.ts";
@@ -137,7 +137,7 @@ function endpointStatement({ delivery: one, url, finishedAt, status, error, isGo
   };
 }
 
-const openEndpoint = rowReader<OpenEndpoint>({
+const openEndpoint = rowReader<SendableEndpoint>({
   ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull },
   ...{ previousUntil: integerOrNull, failingSince: integerOrNull, nextDueAt: integerOrNull },
 });

@@ -2,10 +2,10 @@ import { serviceActor } from "../domain/changes.ts";
 import { ConflictError } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention.ts";
 import {
-  holdWebhooksName,
-  issuerSetName,
-  recordedSettings,
-  unreadableCertificateName,
+  holdWebhooksSettingName,
+  issuerIsSetSettingName,
+  namesOfLoggedSettings,
+  unreadableCertificateSettingName,
 } from "../domain/settings.ts";
 import { createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type Row, type Transaction } from "./driver/driver.ts";
@@ -21,9 +21,9 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 export const selectRevisionSql = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
-const shown = [...recordedSettings, holdWebhooksName];
+const shown = [...namesOfLoggedSettings, holdWebhooksSettingName];
 /** Settings that the program itself writes; they are not listed among an operator's changes. */
-const ownNotes = [issuerSetName, retentionTagSetting, unreadableCertificateName];
+const ownNotes = [issuerIsSetSettingName, retentionTagSetting, unreadableCertificateSettingName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 

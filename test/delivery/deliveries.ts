@@ -1,10 +1,10 @@
 /** Deliveries to an endpoint on loopback, and ways for the endpoint to answer. */
 import type { Socket } from "node:net";
 import {
-  createExchange,
-  type DeliverRequest,
-  type Exchange,
-  type ExchangeOptions,
+  createWebhookHttp,
+  type WebhookHttp,
+  type WebhookHttpOptions,
+  type WebhookRequest,
 } from "../../src/delivery/exchange.ts";
 import { type Receiver, type ReceiverOptions, startReceiver } from "./receiver.ts";
 
@@ -31,11 +31,11 @@ export async function receive(
   return closeLater(await startReceiver(answer, options));
 }
 
-export function makeExchange(options: ExchangeOptions = {}): Exchange {
-  return closeLater(createExchange(options));
+export function makeExchange(options: WebhookHttpOptions = {}): WebhookHttp {
+  return closeLater(createWebhookHttp(options));
 }
 
-export function requestTo(to: number | string, overrides: Partial<DeliverRequest> = {}): DeliverRequest {
+export function requestTo(to: number | string, overrides: Partial<WebhookRequest> = {}): WebhookRequest {
   const url = new URL(typeof to === "string" ? to : `http://hooks.example.test:${to}/hook?x=1`);
   const { signal } = new AbortController();
   const limits = { allowPrivate: true, deadlineMs: 15_000, signal };
@@ -43,7 +43,7 @@ export function requestTo(to: number | string, overrides: Partial<DeliverRequest
 }
 
 /** One delivery to an endpoint that answers in this way. */
-export async function deliverTo(answer: (socket: Socket) => void, overrides: Partial<DeliverRequest> = {}) {
+export async function deliverTo(answer: (socket: Socket) => void, overrides: Partial<WebhookRequest> = {}) {
   const receiver = await receive(answer);
   return makeExchange().deliver(requestTo(receiver.port, overrides));
 }

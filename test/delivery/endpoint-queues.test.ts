@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import {
-  type Attempt,
   createEndpointQueues,
   type EndpointQueues,
+  type RunningAttempt,
 } from "../../src/delivery/endpoint-queues.ts";
-import type { LeasedDelivery, OpenEndpoint } from "../../src/domain/deliveries.ts";
+import type { LeasedDelivery, SendableEndpoint } from "../../src/domain/deliveries.ts";
 
 const limits = {
   maxAttempts: 8,
@@ -14,7 +14,7 @@ const limits = {
   maxHeld: 20,
 };
 
-function endpoint(partnerId: string, changes: Partial<OpenEndpoint> = {}): OpenEndpoint {
+function endpoint(partnerId: string, changes: Partial<SendableEndpoint> = {}): SendableEndpoint {
   const url = `https://${partnerId}.example/`;
   const secrets = { secret: new Uint8Array(1), previousSecret: null, previousUntil: null };
   return { partnerId, url, ...secrets, failingSince: null, nextDueAt: 0, ...changes };
@@ -36,13 +36,13 @@ function fill(queues: EndpointQueues, leasedAtMs = 0): void {
   queues.add(requests, leased, leasedAtMs);
 }
 
-function launchAll(queues: EndpointQueues): Attempt[] {
-  const attempts: Attempt[] = [];
+function launchAll(queues: EndpointQueues): RunningAttempt[] {
+  const attempts: RunningAttempt[] = [];
   for (let attempt = queues.next(); attempt !== null; attempt = queues.next()) attempts.push(attempt);
   return attempts;
 }
 
-function names(attempts: readonly Attempt[]): string {
+function names(attempts: readonly RunningAttempt[]): string {
   return attempts.map((attempt) => attempt.delivery.partnerId).join(" ");
 }
 
@@ -52,7 +52,7 @@ test("endpoints get attempts in turn, up to the limit of each endpoint and of al
   fill(queues);
   const attempts = launchAll(queues);
   expect(names(attempts)).toBe("a b c a b c a b");
-  queues.end(attempts[1] as Attempt, false);
+  queues.end(attempts[1] as RunningAttempt, false);
   expect(names(launchAll(queues))).toBe("c");
 });
 
@@ -71,7 +71,7 @@ test("an endpoint is failing after three failures in a row, and recovers after o
   for (const attempt of launchAll(queues)) queues.end(attempt, true);
   const probes = launchAll(queues);
   expect(probes.length).toBe(1);
-  queues.end(probes[0] as Attempt, false);
+  queues.end(probes[0] as RunningAttempt, false);
   expect(launchAll(queues).length).toBe(2);
   fill(queues);
   expect(launchAll(queues).length).toBe(1);
@@ -97,7 +97,7 @@ test("a request for leases excludes each leased delivery until its attempt is re
   const under = launchAll(queues);
   const ids = [...landed, ...under].map((attempt) => attempt.delivery.id);
   expect(queues.wants()).toEqual([{ partnerId: "a", limit: 3, except: ids }]);
-  queues.forget((landed[0] as Attempt).delivery);
+  queues.forget((landed[0] as RunningAttempt).delivery);
   expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
 });
 

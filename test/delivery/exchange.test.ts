@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
-import { type DeliverRequest, deliveryErrors, parseRetryAfter } from "../../src/delivery/exchange.ts";
+import { deliveryErrors, parseRetryAfter, type WebhookRequest } from "../../src/delivery/exchange.ts";
 import { body, closeAll, deliverTo, drip, makeExchange, ok, pour, receive, requestTo } from "./deliveries.ts";
 
 afterEach(closeAll);
@@ -191,7 +191,7 @@ test("the sender connects to the checked IP address, even if the DNS resolver ch
 test("the sender refuses a private IP address, a malformed one and http without opening a connection", async () => {
   const receiver = await receive((socket) => socket.write(ok));
   const secure = new URL(`https://hooks.example.test:${receiver.port}/`);
-  const refused: Partial<DeliverRequest>[] = [
+  const refused: Partial<WebhookRequest>[] = [
     { url: secure, address: "127.0.0.1", allowPrivate: false },
     { url: secure, address: "::ffff:127.0.0.1", allowPrivate: false },
     { url: secure, address: "localhost", allowPrivate: false },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { contextForEvidence, storedReference } from "../../src/domain/attestations.ts";
+import { makeStoredContext, storedIdentifier } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { aStoredTeacher, secrets } from "../harness/samples.ts";
 
@@ -9,12 +9,12 @@ const nin = "12345678901";
 test("the attestation of a found teacher names the identifier that was asked for", () => {
   const teacher = aStoredTeacher();
   const regNo = { by: "regNo", value: teacher.regNo } as const;
-  expect(storedReference(regNo, teacher, index)).toEqual({
+  expect(storedIdentifier(regNo, teacher, index)).toEqual({
     reference: `regNo:${teacher.regNo}`,
     ninIndex: null,
   });
   for (const tId of [7, 12_345_678_901]) {
-    expect(storedReference({ by: "tId", value: tId }, teacher, index)).toEqual({
+    expect(storedIdentifier({ by: "tId", value: tId }, teacher, index)).toEqual({
       reference: `tId:${tId}`,
       ninIndex: null,
     });
@@ -24,12 +24,12 @@ test("the attestation of a found teacher names the identifier that was asked for
 test("an attestation stores a NIN as its blind index, whether the NIN was found or not", () => {
   const key = { by: "nin", value: index.nin(nin) } as const;
   for (const teacher of [aStoredTeacher(), null]) {
-    expect(storedReference(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
+    expect(storedIdentifier(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
   }
 });
 
 test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
-  const kept = (value: number) => storedReference({ by: "tId", value }, null, index);
+  const kept = (value: number) => storedIdentifier({ by: "tId", value }, null, index);
   expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
   expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
   expect(kept(Number(nin))).toEqual({ reference: "tId", ninIndex: index.nin(nin) });
@@ -39,13 +39,13 @@ test("a teacher id that named nobody is kept, unless it could be a NIN or a phon
 });
 
 test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
-  const kept = (value: string) => storedReference({ by: "regNo", value }, null, index).reference;
+  const kept = (value: string) => storedIdentifier({ by: "regNo", value }, null, index).reference;
   expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
   expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
   expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");
 });
 
-const kept = (text: string) => JSON.parse(contextForEvidence({ correlationId: text }) ?? "").correlationId;
+const kept = (text: string) => JSON.parse(makeStoredContext({ correlationId: text }) ?? "").correlationId;
 
 test.each([
   [nin, "[removed]"],

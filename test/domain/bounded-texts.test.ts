@@ -44,13 +44,13 @@ const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
   editDistance: ["word"],
   nameMatches: ["Ada Okafor"],
   searchKeys: [index],
-  nameLabel: ["column 1"],
+  safeLabel: ["column 1"],
   sniffDelimiter: [() => false],
-  fieldOfName: [null],
+  headingField: [null],
   parseMapping: ["mapping.json"],
   readText: [500],
   newProfile: [1],
-  unreadable: [new Error("another")],
+  toUnreadableInputError: [new Error("another")],
   unreadColumn: ["column 1", false],
 };
 /** The operator's own issuer. */

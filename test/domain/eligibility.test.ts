@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { eligibilityResult, ineligibilityReasons } from "../../src/domain/eligibility.ts";
 import type { Policy, PolicyRule } from "../../src/domain/policy.ts";
-import { licenseOn, type StoredTeacher } from "../../src/domain/teachers/teachers.ts";
+import { describeLicenseOn, type StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import {
   certificateStatuses,
   notFoundResult,
@@ -30,7 +30,7 @@ function reasonsFor(
   asked: Purpose = purpose,
 ) {
   const teacher = aStoredTeacher(changes);
-  return ineligibilityReasons(teacher, licenseOn(teacher, today), { purpose: asked, policy, today });
+  return ineligibilityReasons(teacher, describeLicenseOn(teacher, today), { purpose: asked, policy, today });
 }
 
 const deactivated = { active: false };
@@ -75,7 +75,7 @@ test("the verdict has the teacher, the licence, the certificate and the reasons"
   expect(verdictOn(teacher)).toEqual({
     ...{ found: true, source: "new_system", status: "VALID", eligible: true, reasons: [] },
     teacher: { name: "Ada Obi", tId: 7, state: "Lagos", category: "A" },
-    license: licenseOn(teacher, today),
+    license: describeLicenseOn(teacher, today),
     certificate: { status: "VERIFIED", regNo: teacher.regNo, issueDate: "2020-01-01" },
     profile: empty,
   });

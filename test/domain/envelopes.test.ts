@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { eligibilityResult } from "../../src/domain/eligibility.ts";
-import { type SealedEnvelope, sealEnvelopes } from "../../src/domain/envelopes.ts";
+import { type SerializedEnvelope, signEnvelopes } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import { aStoredTeacher } from "../harness/samples.ts";
@@ -35,7 +35,7 @@ const sign = async (kid: string, asked: readonly string[]) => {
   inputs.push(...asked.map((input) => `${kid} ${input}`));
   return asked.map((_, place) => Buffer.from(`sig${place}`).toString("base64url"));
 };
-const seal = async () => (await sealEnvelopes([claims], "key-1", sign))[0] as SealedEnvelope;
+const seal = async () => (await signEnvelopes([claims], "key-1", sign))[0] as SerializedEnvelope;
 const decode = (part: string | undefined) => Buffer.from(part ?? "", "base64url").toString();
 
 test("an envelope repeats the signed result byte for byte, and the signed time", async () => {
@@ -57,7 +57,7 @@ test("an envelope repeats the signed result byte for byte, and the signed time",
 
 test("each envelope of a call has its own signature", async () => {
   const asked = ["one", "two", "three"].map((audience) => ({ ...claims, audience }));
-  const envelopes = await sealEnvelopes(asked, "key-1", sign);
+  const envelopes = await signEnvelopes(asked, "key-1", sign);
   const audiences = ["one", "two", "three"];
   expect(envelopes.map(({ claims: one }) => one.audience)).toEqual(audiences);
   expect(envelopes.map(({ jws }) => decode(jws.split(".")[2]))).toEqual(["sig0", "sig1", "sig2"]);
@@ -69,7 +69,7 @@ test("each envelope of a call has its own signature", async () => {
 test("an envelope names its index in a status list if it has one", async () => {
   const place = { idx: 7, uri: "https://teachers.example/status/1" };
   const asked = [{ ...claims, status: place }, claims];
-  const payloads = (await sealEnvelopes(asked, "key-1", sign)).map(({ jws }) =>
+  const payloads = (await signEnvelopes(asked, "key-1", sign)).map(({ jws }) =>
     JSON.parse(decode(jws.split(".")[1])),
   );
   expect(payloads.map(({ status }) => status)).toEqual([{ status_list: place }, undefined]);

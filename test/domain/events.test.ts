@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   createEvent,
-  createEvents,
+  eventsOfChange,
   type Statuses,
   statusesBefore,
   transitions,
@@ -97,7 +97,7 @@ test("a change of licence and certificate makes two events, the licence's first"
 const subject = { tId: 7, regNo: "LA/2019/PRI/04417", occurredAt: Date.parse("2026-03-01T09:30:00.250Z") };
 
 test("an event has exactly the members of the contract", () => {
-  const [event] = createEvents(statuses({}), statuses({ license: "NOT_FOUND", active: false }), subject);
+  const [event] = eventsOfChange(statuses({}), statuses({ license: "NOT_FOUND", active: false }), subject);
   expect(JSON.parse(event?.body ?? "")).toEqual({
     eventId: event?.eventId,
     eventType: "teacher.deactivated",

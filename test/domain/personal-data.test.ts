@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { contextForEvidence } from "../../src/domain/attestations.ts";
+import { makeStoredContext } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { digitsOf, holdsPersonalData, withoutPersonalData } from "../../src/domain/personal-data.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
@@ -90,7 +90,7 @@ test("rows of an extract with personal data in a text are rejected and not store
   }));
 
 test.each(spellings)("%s is not stored in a context, a reason or a partner's name", (text) => {
-  expect(contextForEvidence({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
+  expect(makeStoredContext({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
   const usage = expect.objectContaining({ code: "USAGE" });
   expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
   expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { defaultSite, rememberedSite } from "../../src/domain/site.ts";
+import { defaultSite, readStoredSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
 import { damagedPngs, makePng, wholePngs } from "../harness/png.ts";
 
@@ -45,8 +45,8 @@ test("a site is stored as its file says", () => {
   expect(site.accent).toBe("#0b4f9c");
   expect(site.logo?.type).toBe("image/png");
   const text = JSON.stringify(site);
-  expect(rememberedSite(text)).toEqual(site);
-  expect(rememberedSite(text)).toBe(rememberedSite(text));
+  expect(readStoredSite(text)).toEqual(site);
+  expect(readStoredSite(text)).toBe(readStoredSite(text));
 });
 
 test.each<[string, object | string]>([

@@ -9,7 +9,7 @@ import { createQuota } from "../../src/domain/quota.ts";
 import type { ListRequest } from "../../src/domain/statements.ts";
 import type { TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import {
-  type Answer,
+  type CallAnswer,
   createVerification,
   type Question,
   type VerificationRequest,
@@ -71,7 +71,7 @@ async function open(stores: TestStores, around: Around) {
   const authenticated = { partner, credential: "KeyId0000000" };
   const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
 
-  async function ask(operation: AttestedOperation, asked: VerificationRequest): Promise<Answer> {
+  async function ask(operation: AttestedOperation, asked: VerificationRequest): Promise<CallAnswer> {
     const call = quota.open();
     try {
       return await retryOnConflict(configuration, (snapshot) => {

@@ -1,5 +1,5 @@
 import type { Attestation } from "../../src/domain/attestations.ts";
-import { allEvents } from "../../src/domain/event-filter.ts";
+import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
@@ -37,7 +37,7 @@ export function aPartner(partnerId: string): Partner {
     perDay: 100,
     batchCost: "call",
     watchLimit: 100_000,
-    eventFilter: allEvents,
+    eventFilter: defaultEventFilter,
     createdAt: 1,
     disabledAt: null,
   };

@@ -1,6 +1,6 @@
 import type { Stores } from "../../cli/open.ts";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
-import { createExchange } from "../../src/delivery/exchange.ts";
+import { createWebhookHttp } from "../../src/delivery/exchange.ts";
 import { type Sender, type SenderDependencies, startSender } from "../../src/delivery/sender.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
@@ -53,7 +53,7 @@ export function withWebhooks(act: (world: TestWebhooks) => Promise<void>): Promi
         return (await setWebhook(world, { partnerId, url, check, ...terms })).secret;
       },
       sender(options = {}) {
-        const exchange = createExchange({ clock });
+        const exchange = createWebhookHttp({ clock });
         const base = { exchange, secrets, clock, allowPrivate: () => true, version: "9.9.9", outbox };
         const limits = { pollMs: 3_600_000, ...options.limits };
         const sender = startSender({ ...base, random: () => 0, onError: unexpected, ...options, limits });

@@ -169,7 +169,7 @@ test.each([
   }),
 );
 
-test("the attestation page fits every screen, and axe finds no fault", () =>
+test("the printed page of a verified answer fits every screen, and axe finds no accessibility fault", () =>
   within(openPage(), async ({ page }) => {
     await openSettings(page);
     await page.click("#proof-part summary");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ageOf, describeAge, describeAnswer, lookupUrl } from "../../src/partner/answer-age.ts";
+import { computeAge, describeAge, describeAnswer, lookupUrl } from "../../src/partner/answer-age.ts";
 import type { Claims } from "../../src/partner/claims.ts";
 import type { Verification } from "../../src/partner/verification.ts";
 import { result } from "../fixtures/envelope-tokens.ts";
@@ -13,7 +13,7 @@ function claimsWith(license: Partial<NonNullable<Claims["result"]["license"]>>):
 }
 
 function ageAt(time: string, license = {}) {
-  return ageOf(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time));
+  return computeAge(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time));
 }
 
 /** A verification of what was signed at {@link signedAt}. */
@@ -24,7 +24,7 @@ function verificationAt(time: string, changed: Partial<Verification> = {}): Veri
     issuer: "https://verify.example.org",
     verifiedAt: signedAt,
     result: claims.result,
-    age: ageOf(claims, Date.parse(time)),
+    age: computeAge(claims, Date.parse(time)),
     ...changed,
   } as Verification;
 }
@@ -48,7 +48,7 @@ test("no end is reported for a licence that was not valid, or whose expiry date 
 
 test("an answer is old after 30 days, and its age is never negative", () => {
   const signedMs = Date.parse(signedAt);
-  const at = (ms: number) => ageOf(claimsWith({}), ms);
+  const at = (ms: number) => computeAge(claimsWith({}), ms);
   expect(at(signedMs + 30 * day)).toMatchObject({ days: 30, isOld: false });
   expect(at(signedMs + 30 * day + 1)).toMatchObject({ days: 30, isOld: true });
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
@@ -99,7 +99,7 @@ test("the link to today's answer leads to the signed issuer's lookup by https, o
   expect(at({ valid: false })).toBe(null);
 });
 
-test("the link to today's answer uses the registration number if there is no teacher id, and never a personal number", () => {
+test("the link to the issuer's lookup has no number that may be a NIN or a phone number, but then the registration number", () => {
   expect(at(of(null, "TR/2019/LA/000001"))).toBe("https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001");
   expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
   expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");

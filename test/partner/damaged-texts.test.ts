@@ -4,13 +4,13 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  convertPiecesToUtf8,
   decodeText,
   findDamage,
   findDamagedUtf16,
   findDamageInBytes,
   findMisreadUtf16,
   isUtf16,
-  piecesInUtf8,
 } from "../../src/partner/file-text.ts";
 import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
@@ -224,7 +224,7 @@ test("UTF-16 is decoded piece by piece, and refused if it is truncated, damaged 
         yield bytes.subarray(at, at === 0 ? 4 : at + 1);
     }
     const read: Uint8Array[] = [];
-    for await (const piece of piecesInUtf8(pieces())) read.push(piece.slice());
+    for await (const piece of convertPiecesToUtf8(pieces())) read.push(piece.slice());
     return Buffer.concat(read).toString("utf8");
   };
   expect(await inPieces(utf16(`\uFEFF${text}`, "le"))).toBe(text);

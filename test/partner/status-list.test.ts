@@ -5,7 +5,7 @@ import process from "node:process";
 import { createDeflate, deflateSync } from "node:zlib";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { Refusal, type RefusalReason } from "../../src/partner/reasons.ts";
-import { openStatusLists, readOfflinePack, readPlaces, valueAt } from "../../src/partner/status-list.ts";
+import { openStatusLists, readEntries, readOfflinePack, statusAt } from "../../src/partner/status-list.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import {
   audience,
@@ -162,10 +162,10 @@ test("the limits for time, age and size of a status list are exact", async () =>
   expect(await reasonOf(yes, { statusLists: [statusList(pack()).padEnd(2 ** 21)] })).toBeNull();
   const ofBytes = async (count: number) => {
     const lst = deflateSync(new Uint8Array(count)).toString("base64url");
-    return (await readPlaces({ bits: 1, lst })) instanceof Refusal;
+    return (await readEntries({ bits: 1, lst })) instanceof Refusal;
   };
   expect([await ofBytes(2 ** 17), await ofBytes(2 ** 17 + 1)]).toEqual([false, true]);
-  expect(await readPlaces({ bits: 1, lst: 7 })).toBeInstanceOf(Refusal);
+  expect(await readEntries({ bits: 1, lst: 7 })).toBeInstanceOf(Refusal);
 });
 
 /** Appendix "Test vectors for Status List encoding" of the draft, and the examples of its section 4.1. */
@@ -184,15 +184,15 @@ const vectors: [bits: number, size: number, places: number[], values: string, ls
 test.each(vectors)(
   "the test vector with %i bits and %i bytes is read",
   async (bits, size, places, values, lst) => {
-    const list = await readPlaces({ bits, lst });
+    const list = await readEntries({ bits, lst });
     if (list instanceof Refusal) throw new Error(list.detail);
     expect(list.bytes.length).toBe(size);
     const count = (size * 8) / bits;
-    const all = Array.from({ length: count }, (_, idx) => valueAt(list, idx));
+    const all = Array.from({ length: count }, (_, idx) => statusAt(list, idx));
     expect(all.flatMap((value, idx) => (value === 0 ? [] : [[idx, value]]))).toEqual(
       places.map((idx, at) => [idx, Number(values[at])]),
     );
-    expect(valueAt(list, count)).toBeNull();
+    expect(statusAt(list, count)).toBeNull();
   },
 );
 
@@ -207,10 +207,10 @@ test("a status list that decompresses to a thousand times the limit is refused b
   await Bun.write(join(shared, "bomb.txt"), lst);
   const source = join(import.meta.dirname, "../../src/partner/status-list.ts");
   const script = `
-    import { readPlaces } from ${JSON.stringify(source)};
+    import { readEntries } from ${JSON.stringify(source)};
     const lst = await Bun.file(${JSON.stringify(join(shared, "bomb.txt"))}).text();
     const before = process.resourceUsage().maxRSS;
-    const { reason } = await readPlaces({ bits: 1, lst });
+    const { reason } = await readEntries({ bits: 1, lst });
     console.log(reason, (process.resourceUsage().maxRSS - before) / 1024 < 64);`;
   await Bun.write(join(shared, "bomb.ts"), script);
   const child = Bun.spawn([process.execPath, join(shared, "bomb.ts")], { stdout: "pipe" });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { refuse } from "../../src/partner/reasons.ts";
 import {
   isJsonObject,
-  isParsed,
+  isJsonThoughRefused,
   type JsonReason,
   type JsonValue,
   maxJsonDepth,
@@ -109,8 +109,8 @@ test.each([
   ["INPUT_NOT_UTF8", 1, false],
   ["INPUT_TOO_LARGE", 1, false],
 ] as [JsonReason, number, boolean][])(
-  "isParsed, after the refusal %s of a text of %d characters, returns %p",
-  (reason, length, was) => expect(isParsed(" ".repeat(length), refuse(reason))).toBe(was),
+  "isJsonThoughRefused, after the refusal %s of a text of %d characters, returns %p",
+  (reason, length, was) => expect(isJsonThoughRefused(" ".repeat(length), refuse(reason))).toBe(was),
 );
 
 test.each([

@@ -5,16 +5,16 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { planWrite, type TeacherWrite } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import {
+  addRegNoToIssue,
   duplicateIssue,
-  findKnown,
-  findTaken,
+  findKnownTeachers,
+  findTakenIdentifiers,
   type ImportContext,
   type StagedRow,
-  withRegNo,
 } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
-import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
-import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
+import { countRowLosses, noHoldings, sumHoldings } from "./losses.ts";
+import { changesNothing, computeEffect, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
 /** Milliseconds for which a chunk's commit may hold the write lock. Few beside a service, whose writes must wait. */
@@ -86,9 +86,9 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
   const known = await findCurrent(rows, context);
   const effects = rows.map(({ patch, line }) => ({
     line,
-    ...effectOf(known.get(patch.regNo) ?? null, patch, context),
+    ...computeEffect(known.get(patch.regNo) ?? null, patch, context),
   }));
-  const taken = await findTaken(teachers, effects);
+  const taken = await findTakenIdentifiers(teachers, effects);
   const writes: TeacherWrite[] = [];
   const refused: ImportIssue[] = [];
   const lost = { ...noHoldings };
@@ -99,13 +99,13 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
     if (duplicate !== undefined)
       refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
     else if (takesBack(effect, context.checkedAt))
-      refused.push(withRegNo({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
+      refused.push(addRegNoToIssue({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
     else if (changesNothing(effect)) unchanged++;
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
       const write = { ...planWrite(before, content, change), changed };
       writes.push(write);
-      addLosses(lost, effect, today);
+      countRowLosses(lost, effect, today);
       events += write.events.length;
       if (before === null) inserted++;
       else updated++;
@@ -133,7 +133,7 @@ async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,
 ): Promise<Map<string, StoredTeacher>> {
-  const known = await findKnown(
+  const known = await findKnownTeachers(
     teachers,
     rows.map((row) => row.patch.regNo),
   );
@@ -141,7 +141,7 @@ async function findCurrent(
   const findDue = () => [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
   for (let due = findDue(); announce && due.length > 0; due = findDue()) {
     await teachers.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
-    const stepped = await findKnown(
+    const stepped = await findKnownTeachers(
       teachers,
       due.map((one) => one.regNo),
     );

@@ -44,7 +44,7 @@ export type Arrival = {
 };
 
 /** What the brake misses in an extract: a correctly written name, a column, the licences' column, or rows. */
-export type Missing =
+export type MissingPart =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }
   | { readonly kind: "license"; readonly column: string }
@@ -71,13 +71,13 @@ export function closestField(name: string): ImportField | null {
 }
 
 /** Returns `name`, or `otherwise` if `name` may be a person's data, as in the first row of a file without a header. */
-export function nameLabel(name: string, otherwise: string): string {
+export function safeLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
 /** Lists what an extract lacks, in comparison with the last import. @param last null before the first import */
-export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missing[] {
+export function listMissingParts(arrival: Arrival, last: AppliedImport | null): MissingPart[] {
   const { rows, fields, unknown, format } = arrival;
   // `phone2` is a misspelled `phone` only in a file without the column `phone`.
   const misspelled = unknown.flatMap(({ label, near }) =>
@@ -87,7 +87,7 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
   // Only an export of this register has the column `hidden`, and a file without the column hides or unhides nobody.
   const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !reported.has(field);
   const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
-  const missing: Missing[] = misspelled.map(({ label, near }) => {
+  const missing: MissingPart[] = misspelled.map(({ label, near }) => {
     return { kind: "misspelled", column: label, meant: fieldLabel(near, format) };
   });
   for (const field of expected)
@@ -108,7 +108,7 @@ function isExport(fields: Arrival["fields"]): boolean {
   );
 }
 
-export function describeMissing(missing: Missing): string {
+export function describeMissing(missing: MissingPart): string {
   switch (missing.kind) {
     case "misspelled":
       return `the column ${missing.column} is not known (did you mean ${missing.meant}?)`;
@@ -174,7 +174,7 @@ function isOverlooked({ name, words, isOwn, isTruncated }: UnreadColumn): boolea
  * Refuses a file if a column that is not read seems to say whose licence was withdrawn.
  * @throws TvsError INPUT_UNREADABLE with the column's words and the number of rows of each
  */
-export function refuseOverlooked(
+export function refuseUnreadStatusColumn(
   columns: readonly UnreadColumn[],
   { name, format }: { readonly name: string; readonly format: ImportFormat },
 ): void {
@@ -200,7 +200,7 @@ export function refuseOverlooked(
 function describeWords({ words, isTruncated }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
-  const isShown = ([word]: readonly [string, number]) => nameLabel(word, "") !== "";
+  const isShown = ([word]: readonly [string, number]) => safeLabel(word, "") !== "";
   const others = all.reduce((sum, one) => sum + (isShown(one) ? 0 : one[1]), 0);
   const parts = all.filter(isShown).map(([word, count]) => `${word} (${rows(count)})`);
   if (others > 0) parts.push(`other values (${rows(others)})`);

@@ -7,9 +7,9 @@ import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import type { UnknownName } from "./arrival.ts";
 import { type ArrivedField, fieldLabel, type ImportFormat } from "./fields.ts";
 import type { ImportDependencies } from "./import.ts";
-import { addLosses, noHoldings } from "./losses.ts";
-import { changesNothing, checkContent, effectOf, type RowEffect } from "./patch.ts";
-import type { FilePiece } from "./read.ts";
+import { countRowLosses, noHoldings } from "./losses.ts";
+import { changesNothing, checkContent, computeEffect, type RowEffect } from "./patch.ts";
+import type { ExtractPiece } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, regNoForMessages } from "./rows.ts";
 
@@ -58,7 +58,7 @@ function createTally() {
  * @throws TvsError INPUT_UNREADABLE if the file cannot be read to its end
  */
 export async function checkFile(
-  pieces: AsyncIterable<FilePiece>,
+  pieces: AsyncIterable<ExtractPiece>,
   context: ImportContext,
   onBytes: (count: number) => void,
 ) {
@@ -133,20 +133,20 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
   // An empty register needs no comparison. If a teacher is added after this read, the import's commit finds duplicates.
   const isEmpty = await teachers.isEmpty();
   const regNos = rows.flatMap(({ patch }) => (patch === null || isEmpty ? [] : [patch.regNo]));
-  const known = await findKnown(teachers, regNos);
+  const known = await findKnownTeachers(teachers, regNos);
   const compared: ComparedRow[] = [];
   for (const [index, { line, patch, issues: found }] of rows.entries()) {
     // Drops the warnings of a rejected row: they describe what its import would do, and it is not imported.
     if (patch === null) issues.push(...found.filter(isRejection));
     else {
-      const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
+      const effect = computeEffect(known.get(patch.regNo) ?? null, patch, context);
       const all = [...found, ...checkContent({ line, format }, effect, today)].map((issue) =>
-        isRejection(issue) ? withRegNo(issue, patch.regNo) : issue,
+        isRejection(issue) ? addRegNoToIssue(issue, patch.regNo) : issue,
       );
       compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
     }
   }
-  const taken = isEmpty ? new Map<ComparedRow, never>() : await findTaken(teachers, compared);
+  const taken = isEmpty ? new Map<ComparedRow, never>() : await findTakenIdentifiers(teachers, compared);
   return compared.filter((row) => {
     const duplicate = (taken.get(row) ?? []).map((of) => duplicateIssue({ ...row, format }, of));
     const reasons = [...row.issues.filter(isRejection), ...duplicate];
@@ -155,7 +155,7 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
   });
 }
 
-export async function findKnown(
+export async function findKnownTeachers(
   teachers: Pick<TeacherStore, "findMany">,
   regNos: readonly string[],
 ): Promise<Map<string, StoredTeacher>> {
@@ -164,7 +164,7 @@ export async function findKnown(
 }
 
 /** Finds the rows with a new teacher id or NIN that another teacher of the register already has. */
-export async function findTaken<T extends RowEffect>(
+export async function findTakenIdentifiers<T extends RowEffect>(
   teachers: Pick<TeacherStore, "findOwners">,
   rows: readonly T[],
 ): Promise<Map<T, ("tId" | "nin")[]>> {
@@ -198,11 +198,11 @@ export function duplicateIssue(
   { line, format, content }: Pick<StagedRow, "line" | "content"> & { readonly format: ImportFormat },
   of: TakenIdentifier,
 ): ImportIssue {
-  return withRegNo({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
+  return addRegNoToIssue({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
 /** Adds the registration number of the issue's row. Messages omit a number that may be personal data. */
-export function withRegNo(issue: ImportIssue, regNo: string): ImportIssue {
+export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue {
   return { ...issue, regNo: regNoForMessages(regNo), identity: regNo };
 }
 
@@ -214,7 +214,7 @@ function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
     planned.unchanged++;
     return;
   }
-  addLosses(lost, row, today);
+  countRowLosses(lost, row, today);
   if (before === null) planned.inserted++;
   else planned.updated++;
   const after = statusesOn(content, today);

@@ -162,7 +162,7 @@ type NameReading =
   | { readonly kind: "perhaps"; readonly fields: readonly ImportField[] }
   | { readonly kind: "unknown" };
 
-export function readName(name: string): NameReading {
+export function classifyColumnName(name: string): NameReading {
   const own = fieldOfColumnName(name);
   if (own !== undefined) return { kind: "own", field: own };
   const key = keyOf(name);
@@ -178,18 +178,18 @@ const given = /^(?:teachers?)?(?:first|fore|given|christian)names?$/;
 const between = /^(?:teachers?)?(?:middle|other|second|third)(?:names?|initials?)$/;
 const last = /^(?:teachers?)?(?:sur|last|family)names?$/;
 
-/** The result of {@link positionInName} for a column of surnames. */
+/** The result of {@link findNamePart} for a column of surnames. */
 export const surnamePosition = 2;
 
 /** Finds which part of a person's name a column has: 0 first name, 1 middle name, 2 surname. @returns null if none */
-export function positionInName(name: string): number | null {
+export function findNamePart(name: string): number | null {
   const letters = normalizeName(name).replace(/[^\p{L}]/gu, "");
   const position = [given, between, last].findIndex((pattern) => pattern.test(letters));
   return position < 0 ? null : position;
 }
 
 /** Whether a column's name suggests private data, or dates such as a birthday that the register does not store. */
-export function isPrivateOrUnstored(name: string): boolean {
+export function isPrivateOrUnstoredColumn(name: string): boolean {
   return /birth|\bd\.?o\.?b\b|appoint|employ|retire|promot|graduat|resum|posting|payment|paid|enrol|\bkin\b|address|bvn|\bbank|account|salary|password|religion|health|disab|marital|gender|\bsex\b|tribe/i.test(
     name.replaceAll("_", " "),
   );

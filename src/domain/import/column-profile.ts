@@ -5,16 +5,16 @@ import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
-import { dateReader, knownForms, meansNoDate } from "./dates.ts";
+import { dateReader, knownDateForms, meansNoDate } from "./dates.ts";
 import { type ImportField, normalizeName } from "./fields.ts";
 import { type DamageKind, findDamage } from "./suspect-text.ts";
 import { readEmail } from "./values.ts";
-import { isOwnWord, likelyWord, meansWithdrawn } from "./words.ts";
+import { guessOwnWord, isOwnWord, meansWithdrawn } from "./words.ts";
 
 /** Whether a cell is a long number that a spreadsheet shortened, such as 2.3E+10. */
 const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
-  isOwnWord(field, cell) || likelyWord(field, cell) !== undefined;
+  isOwnWord(field, cell) || guessOwnWord(field, cell) !== undefined;
 
 /** By field: a name for its values in messages, and a test whether a cell may be such a value. */
 export const valueKinds: Readonly<
@@ -42,7 +42,7 @@ const lookedFor = Object.entries(valueKinds) as [
   NonNullable<(typeof valueKinds)[ImportField]>,
 ][];
 
-const readers = knownForms.map((form) => ({ form, read: dateReader(form) }));
+const readers = knownDateForms.map((form) => ({ form, read: dateReader(form) }));
 /** A spreadsheet's date between 1954 and 2064, as the number of days since 1900. */
 const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 
@@ -50,7 +50,7 @@ const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 type FormCount = { count: number; onlyAt: number | null };
 
 /** A value as first spelled, and the number of cells that have it. */
-export type Counted = { readonly text: string; count: number };
+export type CountedValue = { readonly text: string; count: number };
 
 export type ColumnProfile = ReturnType<typeof newProfile>;
 
@@ -69,13 +69,13 @@ export function newProfile(name: string, position: number) {
     fitting: new Map(lookedFor.map(([field]) => [field, 0])),
     forms: new Map<string, FormCount>(),
     /** The column's values by normalised spelling; null for a column of more than `maxWords` or of long values. */
-    words: new Map() as Map<string, Counted> | null,
+    words: new Map() as Map<string, CountedValue> | null,
     /** Dates that mean "no date", such as 0000-00-00. They are not counted in `forms`. */
-    never: new Map<string, Counted>(),
+    never: new Map<string, CountedValue>(),
     /** Words that mean a withdrawn licence, such as REVOKED. */
-    withdrawn: new Map<string, Counted>(),
+    withdrawn: new Map<string, CountedValue>(),
     /** Words for an empty cell, such as NULL. */
-    nulls: new Map<string, Counted>(),
+    nulls: new Map<string, CountedValue>(),
     /** The number of damaged cells, by kind of damage. */
     suspects: new Map<DamageKind, number>(),
     /** The earliest and the latest date, among those that only one form can read. */
@@ -135,7 +135,7 @@ function addWord(profile: ColumnProfile, cell: string): void {
   else profile.words.set(key, { text: cell, count: 1 });
 }
 
-function addTo(kept: Map<string, Counted>, cell: string): void {
+function addTo(kept: Map<string, CountedValue>, cell: string): void {
   const known = kept.get(cell);
   if (known !== undefined) known.count++;
   else if (kept.size < maxKept) kept.set(cell, { text: cell, count: 1 });
@@ -148,7 +148,7 @@ export function valueLabel(text: string): string {
 }
 
 /** Lists values, each with its number of cells, the most frequent first. */
-export function listValues(values: Iterable<Counted>, most = 12): string {
+export function listValues(values: Iterable<CountedValue>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
   const shown = sorted.slice(0, most).map(({ text, count }) => `${valueLabel(text)} (${count})`);
@@ -160,6 +160,6 @@ export function countDates({ isoDates, forms, never }: ColumnProfile): number {
   return sumCounts(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
 }
 
-export function sumCounts(counted: ReadonlyMap<string, Counted>): number {
+export function sumCounts(counted: ReadonlyMap<string, CountedValue>): number {
   return [...counted.values()].reduce((sum, { count }) => sum + count, 0);
 }

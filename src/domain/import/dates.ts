@@ -50,7 +50,7 @@ function dateOf(found: Readonly<Record<string, string | undefined>> | undefined)
 }
 
 /** The forms that `tvs teachers map` tries to read a file's dates with. */
-export const knownForms = [
+export const knownDateForms = [
   ...["/", "-", ".", " "].flatMap((gap) => [
     ...[`D${gap}M${gap}YYYY`, `M${gap}D${gap}YYYY`, `YYYY${gap}M${gap}D`],
     ...[`D${gap}M${gap}YY`, `M${gap}D${gap}YY`],

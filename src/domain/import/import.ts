@@ -4,10 +4,10 @@ import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { applyStaged, supersededError } from "./apply.ts";
-import { missingFrom } from "./arrival.ts";
+import { listMissingParts } from "./arrival.ts";
 import { type CheckedFile, checkFile, type ImportContext } from "./check.ts";
-import { lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts";
-import type { FilePiece } from "./read.ts";
+import { findExcessiveLosses, lossWindowMs, noHoldings } from "./losses.ts";
+import type { ExtractPiece } from "./read.ts";
 import {
   createCodeTally,
   type ImportIssue,
@@ -67,7 +67,7 @@ export type ImportOptions = {
  * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
  */
 export async function importRegister(
-  input: { readonly name: string; readonly pieces: AsyncIterable<FilePiece> },
+  input: { readonly name: string; readonly pieces: AsyncIterable<ExtractPiece> },
   dependencies: ImportDependencies,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
@@ -149,8 +149,8 @@ async function stopOf(
   const { rejected, lost, holdings } = checked;
   if (strict && rejected > 0) return { by: "strict" };
   if (allowChange) return undefined;
-  const missing = missingFrom(checked, last);
-  const losses = lossesBeyond({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
+  const missing = listMissingParts(checked, last);
+  const losses = findExcessiveLosses({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
   return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 
@@ -173,11 +173,11 @@ async function applyChecked(
   const end = { rows, rejected, warnings, fields: [...fields], rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw supersededError(run.applied);
-  // If the unfinished import was of this file, this import has applied its remaining rows.
-  const isLeft = abandoned !== null && abandoned.sha256 !== sha256;
+  // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
+  const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
-    ...(isLeft ? { abandoned: { file: abandoned.file, row: abandoned.applied } } : {}),
+    ...(isLeftIncomplete ? { abandoned: { file: abandoned.file, row: abandoned.applied } } : {}),
   };
 }
 

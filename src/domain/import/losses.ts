@@ -51,7 +51,7 @@ export function sumLosses(newestFirst: readonly RecordedLosses[]): Losses {
   };
 }
 
-export function addLosses(
+export function countRowLosses(
   lost: { -readonly [K in keyof Holdings]: number },
   row: Pick<RowEffect, "before" | "content">,
   today: CalendarDate,
@@ -64,7 +64,7 @@ export function addLosses(
 }
 
 /** Lists the kinds of which this import and earlier ones together remove more than the brake allows. */
-export function lossesBeyond({ lost, of }: Losses, earlier: Losses): Loss[] {
+export function findExcessiveLosses({ lost, of }: Losses, earlier: Losses): Loss[] {
   return lossKinds.flatMap((kind): Loss[] => {
     const before = earlier.lost[kind];
     const all = Math.max(of[kind], earlier.of[kind]);
@@ -74,7 +74,7 @@ export function lossesBeyond({ lost, of }: Losses, earlier: Losses): Loss[] {
 }
 
 /** Lists the kinds of which imports removed more than `notedLostPercent`. */
-export function notedLosses({ lost, of }: Losses): Loss[] {
+export function findNotableLosses({ lost, of }: Losses): Loss[] {
   return lossKinds
     .filter((kind) => lost[kind] > 0 && lost[kind] * 100 > of[kind] * notedLostPercent)
     .map((kind) => ({ kind, lost: lost[kind], of: of[kind] }));

@@ -117,7 +117,7 @@ function describeUnreadableValue({ values, constants }: Mapping, dates: DateRead
 }
 
 /** Refuses a mapping in which questions are open. @throws TvsError INPUT_UNREADABLE */
-export function refuseOpen({ open }: Mapping, name: string): void {
+export function refuseOpenQuestions({ open }: Mapping, name: string): void {
   if (open.length === 0) return;
   throw new TvsError(
     "INPUT_UNREADABLE",

@@ -5,7 +5,7 @@ import {
   type ArrivedNames,
   closestField,
   countWord,
-  nameLabel,
+  safeLabel,
   type UnreadColumn,
   unreadColumn,
 } from "./arrival.ts";
@@ -83,7 +83,7 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
     }
     const near = closestField(name);
     if (++count <= maxUnknown.reported || near !== null)
-      unknown.push({ label: nameLabel(name, `member ${count}`), near });
+      unknown.push({ label: safeLabel(name, `member ${count}`), near });
   };
 }
 
@@ -105,7 +105,7 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
     let column = columns.get(key);
     if (column === undefined) {
       if (columns.size >= maxCounted.names) return;
-      column = unreadColumn(key, nameLabel(name, `member ${columns.size + 1}`), isOwn);
+      column = unreadColumn(key, safeLabel(name, `member ${columns.size + 1}`), isOwn);
       columns.set(key, column);
       unread.push(column);
     }

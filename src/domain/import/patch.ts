@@ -14,7 +14,7 @@ import type { LicenseWord } from "./values.ts";
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
-    /** {@link effectOf} replaces this word with the revocation that it sets or lifts. */
+    /** {@link computeEffect} replaces this word with the revocation that it sets or lifts. */
     readonly licenseStatus?: LicenseWord;
   };
 
@@ -53,7 +53,7 @@ export type RowEffect = {
  * Computes a record from its version before and a row. A changed NIN becomes unverified unless the row says that it is
  * verified. A revocation by the operator stays unless `liftRevocations` is set. A hidden teacher stays hidden.
  */
-export function effectOf(
+export function computeEffect(
   before: StoredTeacher | null,
   patch: TeacherPatch,
   { liftRevocations, today }: { liftRevocations: boolean; today: CalendarDate },

@@ -4,26 +4,26 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
-import { type ArrivedNames, refuseOverlooked, type UnreadColumn } from "./arrival.ts";
+import { type ArrivedNames, refuseUnreadStatusColumn, type UnreadColumn } from "./arrival.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import { formatOfFileName, maxRowLength, normalizeName, UnreadableError } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
 import { readJsonRows } from "./ndjson.ts";
 import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow, requiredFields } from "./rows.ts";
-import { fieldOfName, findHeader, readTable, type TableLayout } from "./table.ts";
+import { findHeader, headingField, readTable, type TableLayout } from "./table.ts";
 import {
-  asUtf8,
+  convertToUtf8,
   type Delimiter,
+  detectUtf16,
   type Encoding,
   isXlsOrEncrypted,
   isZipArchive,
-  markedEncoding,
+  readByteOrderMark,
   refuseCompressedOrPdf,
   refuseUnexpectedUtf8,
   sniffDelimiter,
   tooLargeMessage,
-  utf16Of,
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
@@ -133,13 +133,13 @@ async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGen
 
 /** Opens a CSV text. The options decide its encoding and delimiter, else the mapping, else the text itself. */
 function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: Reading): ReadableTable {
-  const marked = reading.encoding ?? markedEncoding(beginning);
+  const marked = reading.encoding ?? readByteOrderMark(beginning);
   const endsInCr = beginning.includes(0x0d) && !beginning.includes(0x0a);
   const encodingBy = (mapping: CompiledMapping | null) => marked ?? mapping?.encoding ?? "utf-8";
   // A wrong encoding does no harm here: only column names are compared, and nearly all are ASCII.
   const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(beginning);
   function delimiterBy(mapping: CompiledMapping | null): Delimiter {
-    const isKnown = (name: string) => fieldOfName(name, mapping) != null;
+    const isKnown = (name: string) => headingField(name, mapping) != null;
     return reading.delimiter ?? mapping?.delimiter ?? sniffDelimiter(textBy(mapping), isKnown);
   }
   const recordsIn = (utf8: AsyncIterable<Uint8Array>, delimiter: Delimiter) =>
@@ -155,7 +155,7 @@ function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, readi
       const encoding = encodingBy(mapping);
       if (marked === null) refuseUnexpectedUtf8(beginning, encoding);
       const delimiter = delimiterBy(mapping);
-      return { format: "csv", delimiter, records: recordsIn(asUtf8(whole, encoding), delimiter) };
+      return { format: "csv", delimiter, records: recordsIn(convertToUtf8(whole, encoding), delimiter) };
     },
   };
 }
@@ -183,9 +183,9 @@ async function readSheetOf(
   const file = await collected(bytes);
   if (!isMarkup(file)) return readSheet(file, options);
   // Decodes HTML and XML strictly, so that a wrong encoding is refused as for CSV.
-  const encoding = reading.encoding ?? markedEncoding(file) ?? reading.mapping?.encoding ?? "utf-8";
+  const encoding = reading.encoding ?? readByteOrderMark(file) ?? reading.mapping?.encoding ?? "utf-8";
   let text = "";
-  for await (const piece of asUtf8(once(file), encoding)) text += Buffer.from(piece).toString();
+  for await (const piece of convertToUtf8(once(file), encoding)) text += Buffer.from(piece).toString();
   return readSheet(text, options);
 }
 
@@ -239,12 +239,12 @@ function columnsLacking(records: readonly TableRecord[], mapping: CompiledMappin
 
 function hasOwnNames(records: readonly TableRecord[]): boolean {
   const header = findHeader(records, null, true);
-  const fields = new Set(header?.cells.map((cell) => fieldOfName(cell.trim(), null)));
+  const fields = new Set(header?.cells.map((cell) => headingField(cell.trim(), null)));
   return requiredFields.every((field) => fields.has(field));
 }
 
 /** A part of an extract: some checked rows, and what {@link readPieces} found with them. */
-export type FilePiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
+export type ExtractPiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
 
 /**
  * Reads an extract and checks each row, without comparing it with other rows or the register.
@@ -278,10 +278,10 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex) {
       const checked = some.map((row) => checkRow(row, blindIndex));
       yield { ...how, ...pieceOf(checked, null) };
     }
-    refuseOverlooked(unread, { name: input.name, format: how.format });
+    refuseUnreadStatusColumn(unread, { name: input.name, format: how.format });
     yield { ...how, ...pieceOf([], digest.digest("hex")) };
   } catch (error) {
-    throw unreadable(input.name, error);
+    throw toUnreadableInputError(input.name, error);
   }
 }
 
@@ -297,13 +297,13 @@ async function openRows(
     const rows = readTable(records, { ...layout, mapping }, names);
     return { format: layout.format, mappedBy, explanations, sheet, rows };
   }
-  if (utf16Of(file.beginning) !== null)
+  if (detectUtf16(file.beginning) !== null)
     throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
   const rows = readJsonRows(asText(file.whole), names);
   return { format: "ndjson" as const, mappedBy: null, explanations: {}, sheet: null, rows };
 }
 
-export function unreadable(name: string, error: unknown): unknown {
+export function toUnreadableInputError(name: string, error: unknown): unknown {
   if (error instanceof UnreadableError) {
     return new TvsError(
       "INPUT_UNREADABLE",

@@ -1,5 +1,5 @@
 import type { Staging } from "../../store/staging.ts";
-import type { Missing } from "./arrival.ts";
+import type { MissingPart } from "./arrival.ts";
 import type { Loss } from "./losses.ts";
 
 /** Codes of rejected rows, each with its explanation. Scripts depend on the codes. */
@@ -135,7 +135,7 @@ export function sortCodeCounts(counts: readonly CodeCount[]): CodeCount[] {
  * @param limit the number of rows, 5 at most. Only 20 locations of each code are kept, and a row can use four of them
  *   (its four dates), so that a sixth row could lack some of its reasons.
  */
-export function firstRejected(counts: readonly CodeCount[], limit: number): ImportIssue[] {
+export function listFirstRejections(counts: readonly CodeCount[], limit: number): ImportIssue[] {
   const rejected = counts
     .filter(isRejection)
     .flatMap(({ code, first }) => first.map((location): ImportIssue => ({ ...location, code })))
@@ -173,7 +173,7 @@ export type ImportResult = {
   /** Present when --strict or the brake stopped the import. */
   readonly stopped?:
     | { readonly by: "strict" }
-    | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly Missing[] };
+    | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly MissingPart[] };
   /** An unfinished import of another file, whose remaining rows this import dropped. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };

@@ -5,7 +5,7 @@
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from "../personal-data.ts";
-import { positionInName, readName, surnamePosition } from "./column-names.ts";
+import { classifyColumnName, findNamePart, surnamePosition } from "./column-names.ts";
 import { addCell, type ColumnProfile, newProfile, valueKinds } from "./column-profile.ts";
 import type { TableRecord } from "./csv.ts";
 import { columnOfField, type ImportField, normalizeName, type RawRow, UnreadableError } from "./fields.ts";
@@ -16,20 +16,20 @@ import {
   type Ask,
   type Chosen,
   chooseColumns,
-  labelOf,
-  plainName,
+  plainColumnName,
   type Question,
+  toLabel,
 } from "./suggested-columns.ts";
 import {
+  addDateReason,
+  askForDateFields,
   askForEncoding,
   askForRevoked,
   askForStatuses,
   askForTexts,
   chooseDates,
-  chooseNever,
+  chooseNoDateValues,
   chooseWords,
-  offerDates,
-  withDates,
 } from "./suggested-words.ts";
 import {
   type BelowHeader,
@@ -71,12 +71,12 @@ export async function suggestMapping(
   const { dates, why } = chooseDates(chosen, ask);
   const values = merged(
     chooseWords(chosen, profiles, ask),
-    chooseNever(chosen, ask),
+    chooseNoDateValues(chosen, ask),
     askForTexts(chosen, parts, ask),
   );
   askForStatuses(chosen, profiles, ask);
   askForRevoked(chosen, rows, ask);
-  offerDates(chosen, profiles, ask);
+  askForDateFields(chosen, profiles, ask);
   askForName(chosen, parts, profiles, ask);
   askForMissing(chosen, parts, ask);
   if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, ask);
@@ -85,7 +85,7 @@ export async function suggestMapping(
   const proposed: Mapping = {
     columns: Object.fromEntries(fields),
     ignore: profiles
-      .filter((column) => !fields.has(column.name) && plainName(column) !== "")
+      .filter((column) => !fields.has(column.name) && plainColumnName(column) !== "")
       .map(({ name }) => name),
     values,
     constants: {},
@@ -105,7 +105,7 @@ export async function suggestMapping(
   const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
     mapping,
-    columns: columns.map((one) => withDates(one, why)),
+    columns: columns.map((one) => addDateReason(one, why)),
     questions,
     /** The first rows as an import would read them, without NINs, e-mail addresses and phone numbers. */
     rows: await showRows(table, { header, records: first, mapping }),
@@ -158,7 +158,7 @@ function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableR
   const [top] = records;
   if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > headerLines)) return undefined;
   const score = ({ cells }: TableRecord) =>
-    cells.filter((cell) => readName(cell.trim()).kind !== "unknown").length;
+    cells.filter((cell) => classifyColumnName(cell.trim()).kind !== "unknown").length;
   const beginning = records.filter(({ line }) => line <= headerLines);
   const best = beginning.reduce((one, other) => (score(other) > score(one) ? other : one), top);
   if (score(best) >= 2) return best;
@@ -200,17 +200,17 @@ function askForName(
   ask: Ask,
 ) {
   const whole = chosen.get("name");
-  const joined = parts.map(labelOf).join(" and ");
+  const joined = parts.map(toLabel).join(" and ");
   if (parts.length > 0)
     ask(
       "name",
       `the name is put together from ${joined}, in this order; if it is another, change the numbers of name.1 and name.2`,
     );
-  const surname = profiles.find((column) => positionInName(column.name) === surnamePosition);
+  const surname = profiles.find((column) => findNamePart(column.name) === surnamePosition);
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     ask(
       "name",
-      `${labelOf(surname)} is left out; if ${labelOf(whole)} lacks the surname, take them for name.1 and name.2`,
+      `${toLabel(surname)} is left out; if ${toLabel(whole)} lacks the surname, take them for name.1 and name.2`,
     );
 }
 

@@ -1,8 +1,8 @@
 /** Chooses a table's column for each field of the register, by the columns' names and values. */
 
 import { holdsPersonalData } from "../personal-data.ts";
-import { nameLabel } from "./arrival.ts";
-import { isPrivateOrUnstored, positionInName, readName } from "./column-names.ts";
+import { safeLabel } from "./arrival.ts";
+import { classifyColumnName, findNamePart, isPrivateOrUnstoredColumn } from "./column-names.ts";
 import { type ColumnProfile, countDates, listValues, valueKinds, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
@@ -46,25 +46,25 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
     const isRepeated = (named.get(normalizeName(column.name)) ?? []).length > 1;
     chosen.set(field, column);
     const taken = columnOfField[field];
-    readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
-    if (isRepeated) ask(taken, `two columns are called ${labelOf(column)}; rename the one that is not meant`);
-    else if (!sure && field !== "licenseStatus") ask(taken, `is ${labelOf(column)} meant? ${why}`);
+    readings.set(column, { name: toLabel(column), taken, why, sure: sure && !isRepeated });
+    if (isRepeated) ask(taken, `two columns are called ${toLabel(column)}; rename the one that is not meant`);
+    else if (!sure && field !== "licenseStatus") ask(taken, `is ${toLabel(column)} meant? ${why}`);
   }
   const isJoined = parts.length > 0 && !chosen.has("name");
   if (isJoined)
     for (const [index, column] of parts.entries()) {
       const why = "a part of the name";
-      readings.set(column, { name: labelOf(column), taken: `name.${index + 1}`, why, sure: true });
+      readings.set(column, { name: toLabel(column), taken: `name.${index + 1}`, why, sure: true });
     }
   const columns = profiles.map(
-    (column) => readings.get(column) ?? { name: labelOf(column), taken: null, ...whyLeftOut(column, chosen) },
+    (column) => readings.get(column) ?? { name: toLabel(column), taken: null, ...whyLeftOut(column, chosen) },
   );
   return { chosen, parts: isJoined ? parts : [], columns };
 }
 
 /** Finds the columns of a name's parts, the surname last. @returns an empty list unless there are two kinds of parts */
 function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
-  const positions = new Map(profiles.map((column) => [column, positionInName(column.name) ?? -1]));
+  const positions = new Map(profiles.map((column) => [column, findNamePart(column.name) ?? -1]));
   const positionOf = (column: ColumnProfile) => positions.get(column) ?? -1;
   const parts = profiles
     .filter((column) => positionOf(column) >= 0)
@@ -75,19 +75,19 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
 }
 
 /** Returns a column's name for messages, or its number if the name may be personal data. */
-export function labelOf(column: ColumnProfile): string {
-  return column.name === "" ? "" : plainName(column) || `column ${column.position}`;
+export function toLabel(column: ColumnProfile): string {
+  return column.name === "" ? "" : plainColumnName(column) || `column ${column.position}`;
 }
 
 /** Returns a column's name without stars, colons and quotes; empty if the name may be a person's data. */
-export function plainName({ name }: ColumnProfile): string {
+export function plainColumnName({ name }: ColumnProfile): string {
   const plain = name.replace(/[*:'’"]/g, "").replace(/\s+/g, " ");
-  return nameLabel(plain.trim(), "");
+  return safeLabel(plain.trim(), "");
 }
 
 function candidatesFor(column: ColumnProfile): readonly Candidate[] {
   if (column.name === "" || holdsPersonalData(column.name)) return [];
-  const reading = readName(column.name);
+  const reading = classifyColumnName(column.name);
   const status = statusCandidate(column, reading.kind !== "unknown");
   if ("field" in reading) {
     const { field } = reading;
@@ -114,13 +114,13 @@ function candidatesFor(column: ColumnProfile): readonly Candidate[] {
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
 
 /** Whether a column seems to hold licence statuses, by its name or by a word such as REVOKED. */
-export function saysStatus(column: ColumnProfile): boolean {
+export function isStatusLike(column: ColumnProfile): boolean {
   if (column.filled === 0 || countDates(column) / column.filled > 0.5) return false;
   return column.withdrawn.size > 0 || isStatusName(column.name);
 }
 
 function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly Candidate[] {
-  if (column.words === null || column.words.size > maxStatusWords || !saysStatus(column)) return [];
+  if (column.words === null || column.words.size > maxStatusWords || !isStatusLike(column)) return [];
   const field = "licenseStatus";
   const isNamed = column.withdrawn.size === 0;
   const why = isNamed ? "probably: the name of a licence's status" : "it says whose licence was withdrawn";
@@ -159,13 +159,13 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
     return { why: column.filled === 0 ? "it is blank" : "it has no name", sure: column.filled === 0 };
   if (holdsPersonalData(column.name))
     return { why: "its name holds personal data; rename the column", sure: false };
-  const reading = readName(column.name);
+  const reading = classifyColumnName(column.name);
   const fields = reading.kind === "perhaps" ? reading.fields : "field" in reading ? [reading.field] : [];
   const other = fields.map((field) => chosen.get(field)).find((one) => one !== undefined);
   const values = shownValues(column);
   const held = values === "" ? "" : `; values: ${values}`;
-  if (other !== undefined) return { why: `${labelOf(other)} is taken for the same${held}`, sure: false };
-  if (positionInName(column.name) !== null) return { why: "a part of a name", sure: false };
+  if (other !== undefined) return { why: `${toLabel(other)} is taken for the same${held}`, sure: false };
+  if (findNamePart(column.name) !== null) return { why: "a part of a name", sure: false };
   return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
 }
 
@@ -174,7 +174,7 @@ const maxShownWords = 20;
 /** Lists a column's three most frequent values; empty if there are too many or they may be personal data. */
 function shownValues(column: ColumnProfile): string {
   const { name, words, filled } = column;
-  const isPrivate = isPrivateOrUnstored(name) || /name/i.test(name) || positionInName(name) !== null;
+  const isPrivate = isPrivateOrUnstoredColumn(name) || /name/i.test(name) || findNamePart(name) !== null;
   if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
   const values = [...words.values()];
   if (countDates(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";

@@ -1,9 +1,9 @@
 /** Proposes how another system's words, dates and texts are read, and asks the operator about each proposal. */
 
-import { isPrivateOrUnstored } from "./column-names.ts";
+import { isPrivateOrUnstoredColumn } from "./column-names.ts";
 import {
   type ColumnProfile,
-  type Counted,
+  type CountedValue,
   countDates,
   listValues,
   sumCounts,
@@ -11,10 +11,10 @@ import {
 } from "./column-profile.ts";
 import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
-import { type Ask, type Chosen, type ColumnReading, labelOf, saysStatus } from "./suggested-columns.ts";
+import { type Ask, type Chosen, type ColumnReading, isStatusLike, toLabel } from "./suggested-columns.ts";
 import type { DamageKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
-import { isOwnWord, isWordField, likelyWord, maxStatusWords, meansWithdrawn, ownWords } from "./words.ts";
+import { guessOwnWord, isOwnWord, isWordField, maxStatusWords, meansWithdrawn, ownWords } from "./words.ts";
 
 type Values = Mapping["values"];
 
@@ -22,7 +22,7 @@ type Values = Mapping["values"];
 export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): Values {
   const values: Values = {};
   const taken = new Set(chosen.values());
-  const isStatusAlone = !profiles.some((column) => !taken.has(column) && saysStatus(column));
+  const isStatusAlone = !profiles.some((column) => !taken.has(column) && isStatusLike(column));
   for (const [field, column] of chosen) {
     if (!isWordField(field)) continue;
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isOwnWord(field, text));
@@ -31,7 +31,7 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
     const isAsked = field === "licenseStatus" && !(column.name === about && isStatusAlone);
     if (strange.length === 0 && !isAsked) continue;
     const meant = strange.flatMap(({ text }) => {
-      const value = field === "licenseStatus" ? statusWord(column, text) : likelyWord(field, text);
+      const value = field === "licenseStatus" ? statusWord(column, text) : guessOwnWord(field, text);
       return value === undefined ? [] : [[text, value] as const];
     });
     if (meant.length > 0) values[about] = Object.fromEntries(meant);
@@ -56,7 +56,7 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
 function statusWord({ name }: ColumnProfile, text: string): string | undefined {
   const answer = readBoolean(text);
   if ("value" in answer && meansWithdrawn(name)) return answer.value ? "REVOKED" : "";
-  return likelyWord("licenseStatus", text);
+  return guessOwnWord("licenseStatus", text);
 }
 
 function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }): string {
@@ -66,7 +66,7 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
   );
   const revoked = words.filter(({ text }) => statusWord(column, text) === "REVOKED");
   const asked = [
-    `${labelOf(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
+    `${toLabel(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
   ];
   if (unread.length > 0)
     asked.push(`give ${listValues(unread)} one of ${ownWords("licenseStatus").join(", ")}`);
@@ -77,7 +77,7 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
   return asked.join("; ");
 }
 
-function rowsWith(words: readonly Counted[]): string {
+function rowsWith(words: readonly CountedValue[]): string {
   const most = [...words].sort((one, other) => other.count - one.count).slice(0, 20);
   return most
     .map(({ text, count }) => `${count} ${count === 1 ? "row says" : "rows say"} ${valueLabel(text)}`)
@@ -90,10 +90,10 @@ export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[
   for (const column of profiles) {
     const field = fieldOf.get(column);
     const isOfText = (field === "state" || field === "category") && column.withdrawn.size > 0;
-    if (column.name === "" || !saysStatus(column) || (field !== undefined && !isOfText)) continue;
+    if (column.name === "" || !isStatusLike(column) || (field !== undefined && !isOfText)) continue;
     const words =
       column.words !== null && column.words.size <= maxStatusWords ? column.words : column.withdrawn;
-    const label = labelOf(column);
+    const label = toLabel(column);
     const said = words.size === 0 ? "its texts are many" : rowsWith([...words.values()]);
     const taken = field === undefined ? "left out" : `taken for ${columnOfField[field]}`;
     const harm =
@@ -102,7 +102,7 @@ export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[
     const remedy =
       other === undefined
         ? "Take the column for license_status, or leave it in `ignore` if it says nothing of licences"
-        : `Only one column can be license_status, which is ${labelOf(other)} now`;
+        : `Only one column can be license_status, which is ${toLabel(other)} now`;
     ask(label, `${label} is ${taken}: ${said}. Nothing of it would be kept${harm}. ${remedy}`);
   }
 }
@@ -132,13 +132,13 @@ export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask
       const found = `${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}`;
       ask(
         about,
-        `${labelOf(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
+        `${toLabel(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
       );
     }
     if (!textFields.includes(field)) continue;
     for (const [kind, said] of Object.entries(damages) as [keyof typeof damages, string][]) {
       const found = column.suspects.get(kind) ?? 0;
-      if (found > 0) ask(about, `${labelOf(column)} has ${count(found)} ${said}`);
+      if (found > 0) ask(about, `${toLabel(column)} has ${count(found)} ${said}`);
     }
   }
   return values;
@@ -193,20 +193,20 @@ function describeHalf(column: ColumnProfile): string {
   const { isoDates } = column;
   const texts = countDates(column) - isoDates - sumCounts(column.never);
   return (
-    `${labelOf(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
+    `${toLabel(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
     "A spreadsheet makes dates of the texts that it can read, and may have swapped their days and months: " +
     "export the column again as text, or set `dates` if you know that both kinds are right"
   );
 }
 
-export function withDates(column: ColumnReading, why: string): ColumnReading {
+export function addDateReason(column: ColumnReading, why: string): ColumnReading {
   const field = column.taken === null ? undefined : fieldOfColumnName(column.taken);
   const isDated = field !== undefined && isDateField(field) && why !== "";
   return isDated ? { ...column, why: `${column.why}, ${why}` } : column;
 }
 
 /** Proposes that dates such as 0000-00-00 are read as empty, except an expiry such as 9999-12-31. Asks about all. */
-export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
+export function chooseNoDateValues(chosen: Chosen, ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   for (const [field, column] of chosen) {
     const { never } = column;
@@ -222,7 +222,7 @@ export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
     const dates = listValues(never.values());
     ask(
       about,
-      `${labelOf(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
+      `${toLabel(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
     );
   }
   return values;
@@ -235,7 +235,7 @@ export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
   if (column === undefined || rows < fewRows) return;
   const revoked = countDates(column) - sumCounts(column.never);
   if (revoked * 2 <= rows) return;
-  const said = `${revoked} of ${rows} teachers would be revoked by ${labelOf(column)}`;
+  const said = `${revoked} of ${rows} teachers would be revoked by ${toLabel(column)}`;
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
@@ -248,13 +248,13 @@ const fieldsByTime: readonly ImportField[] = [
 const maxOffered = 5;
 
 /** Asks whether unrecognised columns of dates are the date fields that still lack a column. */
-export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
+export function askForDateFields(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const taken = new Set(chosen.values());
   const free = fieldsByTime.filter((field) => !chosen.has(field));
   const isOffered = (column: ColumnProfile) =>
     column.name !== "" &&
     !taken.has(column) &&
-    !isPrivateOrUnstored(column.name) &&
+    !isPrivateOrUnstoredColumn(column.name) &&
     column.filled > 0 &&
     countDates(column) / column.filled >= 0.95;
   const offered = profiles
@@ -268,7 +268,7 @@ export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], a
     const names = open.map((field) => columnOfField[field]);
     const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
-    const label = labelOf(column);
+    const label = toLabel(column);
     const move = `if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`;
     ask(label, `${label} holds dates${span} and is left out; ${move}`);
   }

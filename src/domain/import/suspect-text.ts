@@ -49,7 +49,7 @@ const sequence = new RegExp(`[Â-ß]${trail}|[à-ï]${trail}{2}|[ð-ô]${trail}{
 const usualAfterLetter = /^[ƒŠŒŽšœžŸªµº‘’“”„‚‹›«»…–—·°®™©¹²³¡¿\u00a0]+$/u;
 /** Letters to which the first bytes of UTF-8 Latin letters decode. They are rare, and no Nigerian language has them. */
 const rareCapital = /^[ÂÃÄÅÌ][^‘’“”„‚‹›«»…–—·\u00a0]/u;
-/** Damaged ọ and the like. The third byte may be lost, because Windows-1252 leaves five bytes unassigned. */
+/** Letters such as `ọ`, read as Windows-1252. The third character may be missing: Windows-1252 has none for five bytes. */
 const dottedLetter = /á[¸¹º»](?:[^\s\p{P}]|\p{P}\p{L})/u;
 
 /** Whether a text has characters whose Windows-1252 bytes are UTF-8, and that people would hardly write. */

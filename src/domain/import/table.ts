@@ -4,7 +4,7 @@ import {
   type ArrivedNames,
   closestField,
   countWord,
-  nameLabel,
+  safeLabel,
   type UnreadColumn,
   unreadColumn,
 } from "./arrival.ts";
@@ -46,7 +46,7 @@ type Header = ReturnType<typeof readHeader> & {
 };
 
 /** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
-export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
+export function headingField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
   const field = fieldOfColumnName(name);
@@ -73,7 +73,7 @@ export function findHeader(
     return found;
   }
   const known = (record: TableRecord) =>
-    record.cells.filter((name) => fieldOfName(name.trim(), mapping) != null).length;
+    record.cells.filter((name) => headingField(name.trim(), mapping) != null).length;
   const first = filled.find((record) => record.line <= headerLines && known(record) >= 2);
   return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
@@ -162,7 +162,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const constants = mapping?.constants ?? [];
   if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
   const headings = cells.map(joinLines);
-  const fields = headings.map((name) => fieldOfName(name, mapping));
+  const fields = headings.map((name) => headingField(name, mapping));
   const parts = headings.map((name) => mapping?.partOf(name) ?? null);
   const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
   const twice = fields.find((_, index) => keys[index] != null && keys.indexOf(keys[index]) !== index);
@@ -185,14 +185,14 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
     const field = fields[index];
     if (field != null) names.fields.push(field);
     else if (field === undefined && (name !== "" || format === "csv"))
-      names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: closestField(name) });
+      names.unknown.push({ label: safeLabel(name, `column ${index + 1}`), near: closestField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
   const columns = headings.map((name, index): Column => {
     const field = fields[index];
     const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
     const isUnread = field === undefined || isOwn;
-    const unread = isUnread ? unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn) : null;
+    const unread = isUnread ? unreadColumn(name, safeLabel(name, `column ${index + 1}`), isOwn) : null;
     if (unread !== null) names.unread.push(unread);
     const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
     return { field: field ?? null, part: parts[index] ?? null, unread, translate };

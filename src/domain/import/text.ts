@@ -10,7 +10,7 @@ export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-
 export type Encoding = (typeof encodings)[number];
 
 /** Detects UTF-16 by its byte order mark, or by its zero bytes. @returns null for other text */
-export function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
+export function detectUtf16([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
   if (a === 0xff && b === 0xfe) return { encoding: "utf-16le", isMarked: true };
   if (a === 0xfe && b === 0xff) return { encoding: "utf-16be", isMarked: true };
   // Extracts begin with ASCII characters. In UTF-16 every second byte of such characters is 0.
@@ -23,9 +23,9 @@ export function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarke
  * @returns null without a mark
  * @throws UnreadableError for UTF-16 without a mark, because the operator must confirm the byte order
  */
-export function markedEncoding(first: Uint8Array): Encoding | null {
+export function readByteOrderMark(first: Uint8Array): Encoding | null {
   if (first[0] === 0xef && first[1] === 0xbb && first[2] === 0xbf) return "utf-8";
-  const found = utf16Of(first);
+  const found = detectUtf16(first);
   if (found === null || found.isMarked) return found?.encoding ?? null;
   throw new UnreadableError(
     1,
@@ -62,7 +62,7 @@ export function refuseCompressedOrPdf(first: Uint8Array): void {
 }
 
 /** Converts text to UTF-8. @throws UnreadableError for bytes that are invalid in `encoding`, and for a NUL */
-export async function* asUtf8(pieces: AsyncIterable<Uint8Array>, encoding: Encoding) {
+export async function* convertToUtf8(pieces: AsyncIterable<Uint8Array>, encoding: Encoding) {
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
   const isOwn = encoding === "utf-8";
   let line = 1;

@@ -110,7 +110,7 @@ export function ownWords(field: WordField): readonly string[] {
 }
 
 /** Finds the register's word that another system's word probably means. */
-export function likelyWord(field: ImportField, word: string): string | undefined {
+export function guessOwnWord(field: ImportField, word: string): string | undefined {
   if (!isWordField(field)) return undefined;
   if (field === "licenseStatus" && meansWithdrawn(word)) return "REVOKED";
   const found = Object.entries(wordFields[field].likely).find(([, words]) =>

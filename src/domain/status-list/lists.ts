@@ -20,10 +20,10 @@ import { createJwsSigner } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
-/** The number of indexes, which are bits, in a list. */
+/** The number of bits in a list. Each index names one bit. */
 export const listIndexes = 2 ** 20;
 
-/** The number of values of half an index: an index has two halves of ten bits. */
+/** The number of values of half an index. An index has 20 bits, so half of it has 10. */
 const half = 2 ** 10;
 /** The rounds of the Feistel network, as many as NIST's FF1 has. Each round uses its own table of random numbers. */
 const rounds = 10;

@@ -5,7 +5,7 @@ import { type Clock, isoTime } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { isTvsError } from "../errors.ts";
 import { searchKeys } from "./search-term.ts";
-import { certificateOf, licenseOn, noLicense, type Teacher } from "./teachers.ts";
+import { certificateOf, describeLicenseOn, noLicense, type Teacher } from "./teachers.ts";
 
 type PublicLicense = Omit<License, "status"> & { status: "VALID" | "EXPIRED" | "NOT_FOUND" };
 
@@ -86,6 +86,6 @@ function describe(
 
 /** The licence for the public. A revoked licence is shown as no licence (contract C13). */
 function publicLicense(teacher: Teacher, today: string): PublicLicense {
-  const license = licenseOn(teacher, today);
+  const license = describeLicenseOn(teacher, today);
   return license.status === "REVOKED" ? noLicense : { ...license, status: license.status };
 }

@@ -3,7 +3,7 @@ import type { TeacherStore } from "../../store/teachers.ts";
 import { type Calendar, type Clock, isoTime } from "../clock.ts";
 import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
-import { licenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
+import { describeLicenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
 /** Describes every stored field. Of NIN and contacts it says only whether they are on file. */
 export function describeStored(teacher: StoredTeacher) {
@@ -24,7 +24,7 @@ export function describeTeacher(
   { calendar, clock }: { calendar: Calendar; clock: Clock },
 ) {
   const today = calendar.dateAt(clock.now());
-  const { daysRemaining } = licenseOn(teacher, today);
+  const { daysRemaining } = describeLicenseOn(teacher, today);
   return { ...describeStored(teacher), licenseStatus: licenseStatusOn(teacher, today), daysRemaining };
 }
 

@@ -74,14 +74,14 @@ export async function checkRosterRow(
     return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
   const { found, status, ...eligibility } = eligibilityResult(teacher, dependencies);
   const answer = { line, found, status, error: null };
-  const verdict = verdictWithName(eligibility, teacher, listedName(cells, header));
+  const verdict = verdictAfterNameCheck(eligibility, teacher, listedName(cells, header));
   if (teacher === null) return { ...answer, ...verdict, ...identifierForAnswer(key), name: null };
   const { regNo, tId, name } = teacher;
   return { ...answer, ...verdict, regNo, tId, name };
 }
 
 /** Adds the comparison of names: a teacher who is listed under another name than the registered one is not eligible. */
-export function verdictWithName(
+export function verdictAfterNameCheck(
   { eligible, reasons }: { eligible: boolean; reasons: readonly Reason[] },
   teacher: Teacher | null,
   listed: string,
@@ -96,7 +96,7 @@ function listedName(cells: readonly string[], { positions }: RosterHeader): stri
 }
 
 /** Reads one row for a statement over the list. @returns null if {@link checkRosterRow} reports an error for the row */
-export function listedTeacher(
+export function readTeacherOfRow(
   cells: readonly string[],
   header: RosterHeader,
 ): ListRequest["teachers"][number] | null {
@@ -120,7 +120,7 @@ async function namesAnother(
   return found.some((other) => other !== null && other.id !== teacher?.id);
 }
 
-/** Reads the identifiers of a row, in the order of `rosterColumns`. The first one is looked up. */
+/** Reads a row's identifiers in the order of `rosterColumns`. The caller looks up the first and compares the others. */
 function readIdentifiers(cells: readonly string[], header: RosterHeader): (Identifier | RosterError)[] {
   // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
   if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];

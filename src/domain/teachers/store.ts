@@ -1,6 +1,6 @@
 import type { Calendar } from "../clock.ts";
 import type { Statuses, TeacherEvent } from "../events.ts";
-import { createEvents, statusesBefore, statusesOn } from "../events.ts";
+import { eventsOfChange, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
 /** Counts of a register that the import's brake protects against loss. */
@@ -64,7 +64,7 @@ export function planWrite(
     content,
     announcedStatus: after.license,
     history: moved ? { at, action, actor, reason, before: before === null ? null : known, after } : null,
-    events: change.announce === false ? [] : createEvents(known, after, subject),
+    events: change.announce === false ? [] : eventsOfChange(known, after, subject),
     at,
   };
 }

@@ -151,7 +151,7 @@ export const noLicense = {
 } as const;
 
 /** Describes a licence for partners. A deactivated or hidden teacher's licence has no dates. */
-export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {
+export function describeLicenseOn(teacher: LicenseFields, today: CalendarDate): License {
   const status = licenseStatusOn(teacher, today);
   if (status === "NOT_FOUND" && !licenseStartsLater(teacher, today)) return noLicense;
   return {

@@ -1,18 +1,18 @@
 /** The first script of the page: the form and its actions. Verification runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { type Checked, checkEach, createExtrasLoader, type ShownStatement } from "./check.ts";
+import { checkEach, createExtrasLoader, type ItemCheck, type ShownStatement } from "./check.ts";
 import {
   checkTextSize,
-  type Given,
   type GivenProof,
+  type GivenText,
+  handleOpenedFiles,
   type Input,
   isProofText,
-  onFiles,
   readFiles,
 } from "./files.ts";
 import { createKeyLoader } from "./keys.ts";
-import { isAboutProof, listOf, outcomeOf, verdictBox } from "./outcome.ts";
+import { isProofRefused, showOutcome, showOutcomes, verdictBox } from "./outcome.ts";
 import { writtenTime } from "./values.ts";
 import {
   actionButton,
@@ -21,8 +21,8 @@ import {
   createView,
   el,
   keySource,
+  type PageContent,
   PageProblem,
-  type Shown,
   texts,
 } from "./view.ts";
 
@@ -42,13 +42,13 @@ const proof = proofField();
 const view = createView();
 
 /** The last verified input, which is verified again with a proof that is added later. */
-let last: readonly Given[] | null = null;
+let last: readonly GivenText[] | null = null;
 
 /** The number of the last started check. An earlier check that ends later does not show its outcome. */
 let turn = 0;
 
 /** Runs a check and shows its outcome, or shows why the check could not be made. */
-async function run(words: string, check: () => Promise<Shown>): Promise<void> {
+async function run(words: string, check: () => Promise<PageContent>): Promise<void> {
   const mine = ++turn;
   view.busy(words);
   // Lets the browser paint the message before a long computation blocks it.
@@ -71,7 +71,7 @@ function begin(): void {
 }
 
 /** Makes a result, with the buttons of the next actions right below its verdicts. */
-function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
+function result(shown: HTMLElement, ...actions: (Node | null)[]): PageContent {
   const row = actionsRow(
     ...actions,
     actionButton(texts.again, begin, { id: "again", class: "quiet" }),
@@ -87,7 +87,7 @@ function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
 }
 
 /** Shows a page to print, with buttons to print it and to go back. */
-function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
+function showPrinted(made: HTMLElement, name: string, back: () => PageContent): void {
   const words = texts.certificate;
   view.showCertificate(made, name, [
     actionButton(words.print, () => window.print()),
@@ -97,36 +97,36 @@ function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
 }
 
 /** Marks the page if the keys were pasted or the issuer is another service: the service's header is then not printed. */
-function markForeign({ verification }: Checked): void {
+function markForeign({ verification }: ItemCheck): void {
   const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-function sheetButton({ stated, draw }: ShownStatement, checked: Checked, back: () => Shown) {
+function sheetButton({ stated, draw }: ShownStatement, checked: ItemCheck, back: () => PageContent) {
   const words = texts.statement;
   return actionButton(words.make, () => {
     markForeign(checked);
     const day = (checked.verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(draw.sheetOf(stated, checked), words.sheet.fileTitle(stated.list.name, day), back);
+    showPrinted(draw.makeSheet(stated, checked), words.sheet.fileTitle(stated.list.name, day), back);
   });
 }
 
 /** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
-function certificateButton(checked: Checked, back: () => Shown): HTMLElement | null {
+function certificateButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
   const { verification, jws } = checked;
   if (checked.statement !== null) return sheetButton(checked.statement, checked, back);
   if (!verification.valid || jws === null) return null;
   const words = texts.certificate;
   return actionButton(words.make, async () => {
     markForeign(checked);
-    const made = await (await loadExtras()).certificateOf(checked);
+    const made = await (await loadExtras()).makePrintout(checked);
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
     const day = (verification.verifiedAt ?? "").slice(0, 10);
     showPrinted(made, words.fileTitle(about, day), back);
   });
 }
 
-async function checkWith(proof: GivenProof | null, given: readonly Given[]): Promise<Checked[]> {
+async function checkWith(proof: GivenProof | null, given: readonly GivenText[]): Promise<ItemCheck[]> {
   const expected = {
     issuer: byId("issuer", HTMLInputElement).value.trim(),
     audience: byId("audience", HTMLInputElement).value.trim(),
@@ -136,7 +136,7 @@ async function checkWith(proof: GivenProof | null, given: readonly Given[]): Pro
   const ownIssuer = keySource === "fetched" ? served("issuer") : null;
   const registry = served("registry") || null;
   const options = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
-  const all: Checked[] = [];
+  const all: ItemCheck[] = [];
   for (const one of given) {
     for await (const checked of checkEach(one, options)) {
       all.push(checked);
@@ -146,14 +146,14 @@ async function checkWith(proof: GivenProof | null, given: readonly Given[]): Pro
   return all;
 }
 
-function isOfAnother({ verification }: Checked): boolean {
+function isOfAnother({ verification }: ItemCheck): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
-async function outcomeOfMany(all: readonly Checked[]): Promise<Shown> {
+async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   // The proof belongs to one envelope. The other envelopes are verified without it.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
-  const list = listOf(await Promise.all(alone));
+  const list = showOutcomes(await Promise.all(alone));
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
@@ -163,39 +163,39 @@ async function outcomeOfMany(all: readonly Checked[]): Promise<Shown> {
 }
 
 /** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
-function withoutProofButton({ verification }: Checked): HTMLElement | null {
-  if (!isAboutProof(verification)) return null;
+function withoutProofButton({ verification }: ItemCheck): HTMLElement | null {
+  if (!isProofRefused(verification)) return null;
   return actionButton(texts.log.without, () => {
     proof.take(null);
     run(texts.busy, checkForm);
   });
 }
 
-async function checkAgain(given: readonly Given[]): Promise<Shown> {
+async function checkAgain(given: readonly GivenText[]): Promise<PageContent> {
   const all = await checkWith(proof.current(), given);
-  if (all.some(({ verification }) => !isAboutProof(verification))) proof.used();
+  if (all.some(({ verification }) => !isProofRefused(verification))) proof.used();
   const [first, second] = all;
   if (first === undefined) throw new PageProblem(texts.problems.noEnvelope);
   return second === undefined ? resultOf(first) : outcomeOfMany(all);
 }
 
-function resultOf(checked: Checked): Shown {
+function resultOf(checked: ItemCheck): PageContent {
   return result(
-    outcomeOf(checked),
+    showOutcome(checked),
     withoutProofButton(checked),
     certificateButton(checked, () => resultOf(checked)),
   );
 }
 
 /** Sets the input to verify, and drops a proof that was used for another envelope. */
-function takeEnvelope(given: readonly Given[]): void {
+function takeEnvelope(given: readonly GivenText[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
   if (proof.isUsed && !isSame) proof.take(null);
   last = given;
 }
 
 /** Reads the pasted envelope; null if the field is empty. A proof that was pasted there is moved to the proof's field. */
-function pasted(): Given[] | null {
+function pasted(): GivenText[] | null {
   const area = byId("envelope", HTMLTextAreaElement);
   const content = area.value;
   checkTextSize(content);
@@ -208,7 +208,7 @@ function pasted(): Given[] | null {
 }
 
 /** Verifies the pasted envelope, or else verifies the last input again with the form's proof and issuer. */
-async function checkForm(): Promise<Shown> {
+async function checkForm(): Promise<PageContent> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
   if (last !== null) return checkAgain(last);
@@ -217,7 +217,7 @@ async function checkForm(): Promise<Shown> {
 }
 
 /** Verifies opened files with the proof, issuer and audience of the form. */
-function checkInput(input: Input): Promise<Shown> {
+function checkInput(input: Input): Promise<PageContent> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
     byId("envelope", HTMLTextAreaElement).value = "";
@@ -257,7 +257,7 @@ function start(): void {
     event.preventDefault();
     run(texts.busy, checkForm);
   });
-  onFiles((files) => run(texts.busy, async () => checkInput(await readFiles(files))));
+  handleOpenedFiles((files) => run(texts.busy, async () => checkInput(await readFiles(files))));
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);

@@ -7,14 +7,13 @@ import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
-import type { Stated } from "../../partner/verification.ts";
-import { unopenedVerification, type Verification } from "../../partner/verification.ts";
+import { type Stated, unopenedVerification, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
-import type { Given } from "./files.ts";
+import type { GivenText } from "./files.ts";
 
 type Extras = Pick<
   typeof import("./extras.ts"),
-  "certificateOf" | "checkStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
+  "makePrintout" | "checkStatement" | "makeSheet" | "statementBox" | "statementPart" | "statementTone"
 >;
 
 /** A genuine statement with all its signed rows, and the second script, which shows it. */
@@ -35,7 +34,7 @@ export function createExtrasLoader(address: string): () => Promise<Extras> {
 /** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
-export type Checked = {
+export type ItemCheck = {
   readonly name: string | null;
   readonly verification: Verification;
   /** The genuine statement over a list; null for any other input. */
@@ -54,7 +53,7 @@ export type Checked = {
   /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
-  withoutProof(): Promise<Checked>;
+  withoutProof(): Promise<ItemCheck>;
 };
 
 type CheckOptions = {
@@ -105,7 +104,7 @@ async function verify(
   value: JsonValue,
   options: VerifyOptions,
   loadExtras: CheckOptions["loadExtras"],
-): Promise<Pick<Checked, "verification" | "statement">> {
+): Promise<Pick<ItemCheck, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
   const draw = await loadExtras();
   const verification = await draw.checkStatement(value, options);
@@ -114,7 +113,7 @@ async function verify(
   return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
 }
 
-function signatureOf(value: JsonValue): Pick<Checked, "envelope" | "jws"> {
+function signatureOf(value: JsonValue): Pick<ItemCheck, "envelope" | "jws"> {
   const envelope = isJsonObject(value) ? value : null;
   const signature = envelope === null ? value : envelope.signature;
   return { envelope, jws: typeof signature === "string" ? signature : null };
@@ -125,7 +124,7 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
   return sinceMs === null ? null : formatSeconds(Math.floor(sinceMs / 1000));
 }
 
-async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<Checked> {
+async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<ItemCheck> {
   const { ownIssuer, proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
@@ -145,8 +144,8 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   };
 }
 
-/** Verifies every envelope in a text, one after another, each with the proof. */
-export async function* checkEach(given: Given, options: CheckOptions): AsyncGenerator<Checked> {
+/** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */
+export async function* checkEach(given: GivenText, options: CheckOptions): AsyncGenerator<ItemCheck> {
   // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {

@@ -9,30 +9,30 @@ import type { JsonValue } from "../../partner/strict-json.ts";
 import type { StatementVerification } from "../../partner/verification.ts";
 import type { VerifyOptions } from "../../partner/verify-envelope.ts";
 import { verifyStatement } from "../../partner/verify-statement.ts";
-import type { Checked, ShownStatement } from "./check.ts";
+import type { ItemCheck, ShownStatement } from "./check.ts";
 import {
   answerBox,
   evidenceLine,
+  oldAnswerBox,
   signatureTone,
-  sinceBox,
   type Tone,
   table,
   titleOf,
   verdictBox,
 } from "./outcome.ts";
 import {
+  nameSigner,
   recordFacts,
   signatureFacts,
-  signerOf,
   unsignedPurposeFact,
   writtenDay,
   writtenTime,
 } from "./values.ts";
-import { el, fact, keySource, texts } from "./view.ts";
+import { el, factLine, keySource, texts } from "./view.ts";
 
 const { statement: words, certificate, signed } = texts;
 
-/** Copies a proof's refusal into this script's class: the verifier recognises a refusal by its class (`instanceof`). */
+/** Remakes a proof's refusal in this script's class. The first script has its own class, so `instanceof` would fail. */
 function ownProof(proof: LogProof): LogProof {
   const { refusal } = proof;
   return refusal === null ? proof : { refusal: new Refusal(refusal.reason, refusal.detail) };
@@ -55,7 +55,7 @@ export function statementTone({ rows, summary: { eligible, distinct } }: Shown):
 }
 
 /** Makes the box of the statement's content, the second verdict beside that on the signature. */
-export function statementBox(shown: Shown, { verification }: Checked): HTMLElement {
+export function statementBox(shown: Shown, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
   return verdictBox(
@@ -66,13 +66,13 @@ export function statementBox(shown: Shown, { verification }: Checked): HTMLEleme
   );
 }
 
-function statementFacts({ list, purpose }: Shown, { verification }: Checked): HTMLElement {
+function statementFacts({ list, purpose }: Shown, { verification }: ItemCheck): HTMLElement {
   return el(
     "dl",
     { class: "facts" },
-    fact(words.list, list.name),
-    fact(words.reference, list.reference),
-    fact(words.purpose, el("code", {}, purpose)),
+    factLine(words.list, list.name),
+    factLine(words.reference, list.reference),
+    factLine(words.purpose, el("code", {}, purpose)),
     signatureFacts(verification),
   );
 }
@@ -84,7 +84,7 @@ function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: Stateme
   return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? words.yes : words.no}${why}`, name];
 }
 
-export function statementPart(shown: Shown, checked: Checked): HTMLElement {
+export function statementPart(shown: Shown, checked: ItemCheck): HTMLElement {
   const { row: first, ...others } = words.head;
   const heads = Object.values(others);
   const rows = shown.rows.map((row) => {
@@ -116,12 +116,12 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
-export function sheetOf(shown: Shown, checked: Checked): HTMLElement {
+export function makeSheet(shown: Shown, checked: ItemCheck): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
     `${words.sheet.title}: ${shown.list.name}`,
-    words.sheet.lead(signerOf(checked), writtenTime(verifiedAt)),
+    words.sheet.lead(nameSigner(checked), writtenTime(verifiedAt)),
     el("div", { class: "verdicts" }, statementBox(shown, checked)),
     statementFacts(shown, checked),
     el("h3", {}, words.sheet.rows),
@@ -147,7 +147,7 @@ async function codeFigure(link: string): Promise<HTMLElement> {
 }
 
 /** Shows the signed answer as a QR code (decision D8.8); for a too long answer, shows where to verify it. */
-async function answerPart({ verification, jws }: Checked): Promise<HTMLElement> {
+async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
   const page = pageOfIssuer(issuer ?? "");
   const here = new URL("verify-envelope", document.baseURI).href;
@@ -171,7 +171,7 @@ async function answerPart({ verification, jws }: Checked): Promise<HTMLElement> 
 }
 
 /** Makes the attestation of a genuine answer, a page to print. */
-export async function certificateOf(checked: Checked): Promise<HTMLElement> {
+export async function makePrintout(checked: ItemCheck): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;
   const parts =
@@ -183,7 +183,7 @@ export async function certificateOf(checked: Checked): Promise<HTMLElement> {
             { class: "verdicts" },
             verdictBox(signatureTone(verification), titleOf(checked)),
             answerBox(verification, result),
-            sinceBox(verification),
+            oldAnswerBox(verification),
             evidenceLine(checked),
           ),
           el(
@@ -192,12 +192,12 @@ export async function certificateOf(checked: Checked): Promise<HTMLElement> {
             recordFacts(result),
             unsignedPurposeFact(),
             signatureFacts(verification),
-            fact(
+            factLine(
               certificate.checked,
               certificate.checkedWith[keySource](writtenTime(new Date().toISOString())),
             ),
           ),
         ];
-  const lead = certificate.attests(signerOf(checked), writtenTime(verifiedAt));
+  const lead = certificate.attests(nameSigner(checked), writtenTime(verifiedAt));
   return sheet(certificate.title, lead, ...parts, await answerPart(checked));
 }

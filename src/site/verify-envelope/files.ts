@@ -6,12 +6,12 @@ import { byId, PageProblem, texts } from "./view.ts";
 const words = texts.problems;
 
 /** A text that may contain envelopes, and the name of its file; null if it was pasted. */
-export type Given = { readonly name: string | null; readonly content: string | Uint8Array };
+export type GivenText = { readonly name: string | null; readonly content: string | Uint8Array };
 
 /** A proof of the evidence log, and the name of its file; null if it was pasted. */
 export type GivenProof = { readonly name: string | null; readonly text: string };
 
-export type Input = { readonly given: readonly Given[]; readonly proof: GivenProof | null };
+export type Input = { readonly given: readonly GivenText[]; readonly proof: GivenProof | null };
 
 /** An envelope has two to ten kilobytes, so 1 MiB is enough for a text. */
 const maxTextBytes = 1024 * 1024;
@@ -62,7 +62,7 @@ function oneProof(proofs: readonly GivenProof[]): GivenProof | null {
 /** Reads files as texts with envelopes, and at most one proof. @throws PageProblem */
 export async function readFiles(files: readonly File[]): Promise<Input> {
   if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
-  const given: Given[] = [];
+  const given: GivenText[] = [];
   const proofs: GivenProof[] = [];
   for (const file of files) {
     const { name } = file;
@@ -75,7 +75,7 @@ export async function readFiles(files: readonly File[]): Promise<Input> {
 }
 
 /** Calls `run` with files opened in the form or dropped on the page. The browser's own action, to open them, is stopped. */
-export function onFiles(run: (files: readonly File[]) => void): void {
+export function handleOpenedFiles(run: (files: readonly File[]) => void): void {
   const input = byId("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;
   const take = (files: readonly File[]) => {

@@ -4,13 +4,13 @@ import { lookupUrl } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
-import type { Checked } from "./check.ts";
+import type { ItemCheck } from "./check.ts";
 import {
   answerFacts,
   differencesOf,
+  nameSigner,
   reasonTexts,
   signatureFacts,
-  signerOf,
   writtenDay,
   writtenTime,
 } from "./values.ts";
@@ -37,8 +37,8 @@ export function verdictBox(
 
 let pairs = 0;
 
-/** Links the first heading, which takes the focus, to the other boxes, so that a screen reader reads all of them. */
-function pair(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
+/** Links the other boxes to the first heading, which has focus, so that a screen reader reads them with it. */
+function link(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
   const ids = shown.map((other, index) => {
@@ -96,7 +96,7 @@ function isPast({ age }: Verification): boolean {
 }
 
 /** Makes the line below an old answer, with a link to today's answer; null if the answer is not old. */
-export function sinceBox(verification: Verification): HTMLElement | null {
+export function oldAnswerBox(verification: Verification): HTMLElement | null {
   const { age } = verification;
   if (age === null || !isPast(verification)) return null;
   const { since } = texts;
@@ -112,7 +112,7 @@ export function sinceBox(verification: Verification): HTMLElement | null {
 }
 
 /** Whether the proof was refused, and not the envelope. */
-export function isAboutProof({ checks }: Verification): boolean {
+export function isProofRefused({ checks }: Verification): boolean {
   return checks.some(({ name, ok }) => name === "log" && ok === false);
 }
 
@@ -128,7 +128,7 @@ function logged({ index, size, checkpointAt }: LogEvidence): string[] {
 }
 
 /** Explains what the log's proof, or its lack, means for an answer; null if there is neither proof nor need of one. */
-export function evidenceLine({ verification, compromisedSince }: Checked): HTMLElement | null {
+export function evidenceLine({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
   const since = writtenTime(compromisedSince);
   const evidence = verification.log;
   const line = (tone: string, title: string, ...sentences: string[]) =>
@@ -147,7 +147,7 @@ export function evidenceLine({ verification, compromisedSince }: Checked): HTMLE
   return line("none", log.by(writtenTime(evidence.checkpointAt)), ...logged(evidence), ...words);
 }
 
-/** Writes whether a status list confirms a valid answer, and its day; null if nobody was found, as no list has that. */
+/** Writes what the status list says, and the list's time. Null if no list was used and the answer found nobody. */
 function standingLine({ statusList, result }: Verification): HTMLElement | null {
   const { standing } = texts;
   if (statusList === null && result?.found === false) return null;
@@ -157,8 +157,8 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Whether the input is not an envelope at all. It then gets only a verdict, which says nothing about a teacher. */
-function isNone({ verification }: Checked): boolean {
+/** Whether the input is not an envelope at all. The page then shows only the verdict, no checks or signed values. */
+function isNotEnvelope({ verification }: ItemCheck): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
@@ -178,11 +178,11 @@ function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
 }
 
-export function titleOf(checked: Checked): string {
+export function titleOf(checked: ItemCheck): string {
   const { verification, elsewhere } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
-  if (isAboutProof(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
+  if (isProofRefused(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
   if (isBackdatable(verification)) return verdicts.backdatable;
   const own = ownWord(reason);
   if (own !== undefined) return verdicts[own];
@@ -190,7 +190,7 @@ export function titleOf(checked: Checked): string {
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
   if (elsewhere !== null) return verdicts.elsewhere;
-  if (isNone(checked)) return verdicts.notAnEnvelope;
+  if (isNotEnvelope(checked)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
@@ -204,7 +204,7 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
 }
 
 /** Explains a refusal; null if accepted. For an envelope of another service, it does not ask for other keys. */
-function reasonOf({ verification, elsewhere }: Checked): string | null {
+function reasonOf({ verification, elsewhere }: ItemCheck): string | null {
   const { reason, checks, claimedIssuer } = verification;
   if (elsewhere !== null) return meanings.elsewhere(elsewhere);
   if (reason === null) return null;
@@ -216,22 +216,22 @@ function reasonOf({ verification, elsewhere }: Checked): string | null {
   return claimedIssuer === null ? why : `${why} ${meanings.claimed(claimedIssuer)}`;
 }
 
-function signatureBox(checked: Checked): HTMLElement {
+function signatureBox(checked: ItemCheck): HTMLElement {
   const { verification, statement, hasProof } = checked;
   const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
   const own = ownWord(reason);
-  const aboutProof = isAboutProof(verification);
+  const aboutProof = isProofRefused(verification);
   const box = verdictBox(
     signatureTone(verification, statement?.draw.statementTone(statement.stated)),
     titleOf(checked),
-    reason === null ? meanings.valid(signerOf(checked)) : own === undefined ? null : meanings[own],
+    reason === null ? meanings.valid(nameSigner(checked)) : own === undefined ? null : meanings[own],
     isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
     reasonOf(checked),
     reason === "KEY_COMPROMISED" ? (hasProof ? log.tooLate : log.askForProof) : null,
     aboutProof ? log.aboutProof : null,
     verdict === "undecidable" && !aboutProof
-      ? meanings[isNone(checked) ? "noEnvelope" : "undecidable"]
+      ? meanings[isNotEnvelope(checked) ? "noEnvelope" : "undecidable"]
       : null,
   );
   if (reason !== null) box.append(el("p", { class: "code" }, `${meanings.code} ${reason}`));
@@ -239,25 +239,25 @@ function signatureBox(checked: Checked): HTMLElement {
 }
 
 /** Makes the verdict on the signature and, if the answer can be trusted, the verdict on the answer. */
-function verdictsOf(checked: Checked): (HTMLElement | null)[] {
+function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
   if (statement !== null)
-    return [...pair(first, statement.draw.statementBox(statement.stated, checked)), evidenceLine(checked)];
+    return [...link(first, statement.draw.statementBox(statement.stated, checked)), evidenceLine(checked)];
   if (!valid || result === null) return [first];
-  const boxes = pair(first, answerBox(verification, result), sinceBox(verification));
+  const boxes = link(first, answerBox(verification, result), oldAnswerBox(verification));
   return [...boxes, evidenceLine(checked), standingLine(verification)];
 }
 
-function signedPart(checked: Checked): HTMLElement | null {
+function signedPart(checked: ItemCheck): HTMLElement | null {
   const { signed } = texts;
   const { verification } = checked;
   const title = el("h3", {}, signed.title);
   const { result, verificationId, verifiedAt, issuer, audience, kid } = verification;
-  if (result === null && isAboutProof(verification)) return null;
+  if (result === null && isProofRefused(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result), ...signatureFacts(verification, signerOf(checked))];
+  const facts = [...answerFacts(result), ...signatureFacts(verification, nameSigner(checked))];
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
   const left = checked.notCompared.map((member) =>
@@ -267,7 +267,7 @@ function signedPart(checked: Checked): HTMLElement | null {
   return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
-function differencesPart(checked: Checked): HTMLElement | null {
+function differencesPart(checked: ItemCheck): HTMLElement | null {
   const rows = checked.envelope === null ? [] : differencesOf(checked.envelope, checked.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
@@ -301,7 +301,7 @@ export function table(caption: string, heads: readonly string[], rows: readonly 
 }
 
 /** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */
-function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Checked): HTMLElement {
+function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemCheck): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
   const isPassed = skipped === undefined ? ok : null;
@@ -319,7 +319,7 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Ch
 }
 
 /** Lists the checks, folded up unless one failed. */
-function checksPart(checked: Checked): HTMLElement {
+function checksPart(checked: ItemCheck): HTMLElement {
   const { checks } = texts;
   const lines = checked.verification.checks.map((check) => checkRow(check, checked));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
@@ -332,7 +332,7 @@ function checksPart(checked: Checked): HTMLElement {
 }
 
 /** Shows everything about one envelope; an input without an envelope has only its verdict. */
-export function outcomeOf(checked: Checked): HTMLElement {
+export function showOutcome(checked: ItemCheck): HTMLElement {
   const { statement, name } = checked;
   const signed = () =>
     statement === null ? signedPart(checked) : statement.draw.statementPart(statement.stated, checked);
@@ -341,12 +341,12 @@ export function outcomeOf(checked: Checked): HTMLElement {
     {},
     verdictsOf(checked),
     name === null ? null : el("p", { class: "soft" }, texts.fromFile(name)),
-    isNone(checked) ? [] : [differencesPart(checked), signed(), checksPart(checked)],
+    isNotEnvelope(checked) ? [] : [differencesPart(checked), signed(), checksPart(checked)],
   );
 }
 
 /** Shows several envelopes: first the counts for both verdicts, then each envelope folded up. */
-export function listOf(all: readonly Checked[]): HTMLElement {
+export function showOutcomes(all: readonly ItemCheck[]): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;
@@ -368,7 +368,7 @@ export function listOf(all: readonly Checked[]): HTMLElement {
     const { valid, result } = checked.verification;
     const answer = valid && result !== null ? `; ${answerTitle(result, checked.verification)}` : "";
     const words = `${checked.name ?? texts.item(index + 1)}: ${titleOf(checked)}${answer}`;
-    return el("details", { class: "envelope" }, el("summary", {}, words), outcomeOf(checked));
+    return el("details", { class: "envelope" }, el("summary", {}, words), showOutcome(checked));
   });
-  return el("div", {}, answers.length === 0 ? first : pair(first, second), items);
+  return el("div", {}, answers.length === 0 ? first : link(first, second), items);
 }

@@ -4,8 +4,8 @@ import type { Certificate, EligibilityResult, License } from "../../partner/cont
 import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { Checked } from "./check.ts";
-import { el, fact, texts } from "./view.ts";
+import type { ItemCheck } from "./check.ts";
+import { el, factLine, texts } from "./view.ts";
 
 const words = texts.signed;
 
@@ -45,32 +45,32 @@ export function reasonTexts({ reasons }: EligibilityResult): string {
 /** Lists the facts of the teacher's record. */
 export function recordFacts({ teacher, license, certificate }: EligibilityResult): Facts {
   return [
-    fact(words.teacher, teacher?.name ?? words.notFound),
-    fact(words.regNo, certificate?.regNo),
-    fact(words.tId, teacher?.tId?.toString()),
-    fact(words.state, teacher?.state),
-    fact(words.category, teacher?.category),
-    fact(words.license, license === null ? null : licenseText(license)),
-    fact(words.certificate, certificate === null ? null : certificateText(certificate)),
+    factLine(words.teacher, teacher?.name ?? words.notFound),
+    factLine(words.regNo, certificate?.regNo),
+    factLine(words.tId, teacher?.tId?.toString()),
+    factLine(words.state, teacher?.state),
+    factLine(words.category, teacher?.category),
+    factLine(words.license, license === null ? null : licenseText(license)),
+    factLine(words.certificate, certificate === null ? null : certificateText(certificate)),
   ];
 }
 
-/** Says that the purpose is not signed; without this line a reader might assume one. */
+/** Says that the purpose is not signed. Without this line a reader might think that the signature covers a purpose. */
 export function unsignedPurposeFact(): HTMLElement | null {
-  return fact(words.purpose, words.purposeUnsigned);
+  return factLine(words.purpose, words.purposeUnsigned);
 }
 
 export function answerFacts(result: EligibilityResult): Facts {
   return [
     ...recordFacts(result),
-    result.found ? fact(words.eligible, result.eligible ? words.yes : words.no) : null,
-    fact(words.reasons, reasonTexts(result)),
+    result.found ? factLine(words.eligible, result.eligible ? words.yes : words.no) : null,
+    factLine(words.reasons, reasonTexts(result)),
     unsignedPurposeFact(),
   ];
 }
 
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
-export function signerOf({ verification, registry }: Checked): string {
+export function nameSigner({ verification, registry }: ItemCheck): string {
   const issuer = verification.issuer ?? "";
   return registry === null ? issuer : words.named(registry, issuer);
 }
@@ -79,11 +79,11 @@ export function signatureFacts(verification: Verification, signer = verification
   const { verifiedAt, audience, kid, verificationId } = verification;
   const code = (text: string | null) => (text === null ? null : el("code", {}, text));
   return [
-    fact(words.issuer, signer),
-    fact(words.audience, audience),
-    fact(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt)),
-    fact(words.verificationId, code(verificationId)),
-    fact(words.kid, code(kid)),
+    factLine(words.issuer, signer),
+    factLine(words.audience, audience),
+    factLine(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt)),
+    factLine(words.verificationId, code(verificationId)),
+    factLine(words.kid, code(kid)),
   ];
 }
 

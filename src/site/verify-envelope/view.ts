@@ -34,7 +34,7 @@ export function byId<T extends HTMLElement>(id: string, kind: { new (): T; proto
 }
 
 /** Makes one line of a list of facts; null if the value is unknown. */
-export function fact(name: string, value: Child): HTMLElement | null {
+export function factLine(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
@@ -63,7 +63,7 @@ export const keySource = document.getElementById("jwks") === null ? "fetched" : 
 export class PageProblem extends Error {}
 
 /** What the page shows: a result without the form, or a note above the form. */
-export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
+export type PageContent = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
 export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
   return el("div", { class: "actions screen" }, actions);
@@ -114,7 +114,7 @@ export function createView() {
       outcome.replaceChildren();
       progress.textContent = words;
     },
-    show({ kind, parts }: Shown): void {
+    show({ kind, parts }: PageContent): void {
       standAlone(kind === "result");
       put(parts);
       nameTab(headlineOf(outcome));

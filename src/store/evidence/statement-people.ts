@@ -1,4 +1,4 @@
-import type { StatedPerson } from "../../domain/attestations.ts";
+import type { StatementPerson } from "../../domain/attestations.ts";
 import { formatRowsAsJson, type SqlStatement } from "../driver/driver.ts";
 
 /** The table of the people in statements. A statement has one attestation, which names no single person. */
@@ -15,7 +15,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
   WHERE attestations.verification_id = ? AND person.teacher_id IS NOT NULL ORDER BY person.teacher_id`;
 
 /** Makes the SQL that stores a statement's people. It does nothing if the attestation was not stored. */
-export function peopleStatements(people: readonly StatedPerson[], statementId: string): SqlStatement[] {
+export function peopleStatements(people: readonly StatementPerson[], statementId: string): SqlStatement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
     { sql: insert, args: [formatRowsAsJson(rows), statementId] },

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { sign } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { sealEnvelopes } from "../../../src/domain/envelopes.ts";
-import { createEvents, type Statuses } from "../../../src/domain/events.ts";
+import { signEnvelopes } from "../../../src/domain/envelopes.ts";
+import { eventsOfChange, type Statuses } from "../../../src/domain/events.ts";
 import * as contract from "../../../src/partner/contract.ts";
 import { type ApiErrorCode, errorCodes } from "../../../src/partner/error-codes.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
@@ -139,7 +139,7 @@ test.each(contract.eventTypes)(
     const before = { ...after, [isCertificate ? "certificate" : "license"]: previousStatus };
     const isDeactivation = type === "teacher.deactivated";
     const occurredAt = Date.parse(example.occurredAt);
-    const events = createEvents(
+    const events = eventsOfChange(
       before as Statuses,
       { ...after, active: !isDeactivation },
       { tId, regNo, occurredAt },
@@ -173,7 +173,7 @@ test.each([examples.foundEnvelope, examples.notFoundEnvelope])(
     const { verificationId, issuer, audience, result } = envelope;
     const issuedAt = Date.parse(envelope.verifiedAt) / 1000;
     const claims = { verificationId, issuer, audience, issuedAt, result };
-    const [sealed] = await sealEnvelopes([claims], keys.active.kid, signAll);
+    const [sealed] = await signEnvelopes([claims], keys.active.kid, signAll);
     expect(envelope).toEqual(JSON.parse(sealed?.json ?? ""));
   },
 );

@@ -4,10 +4,10 @@ import {
   closestField,
   countWord,
   describeMissing,
-  type Missing,
-  missingFrom,
-  nameLabel,
-  refuseOverlooked,
+  listMissingParts,
+  type MissingPart,
+  refuseUnreadStatusColumn,
+  safeLabel,
   unreadColumn,
 } from "../../../src/domain/import/arrival.ts";
 import { exportFields, importFields } from "../../../src/domain/import/fields.ts";
@@ -56,7 +56,7 @@ test.each([
   ["a 08031234567", false],
   ["", false],
 ])("a message may repeat the column name %p: %p", (name, isRepeated) => {
-  expect(nameLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
+  expect(safeLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
 const all = new Set([...importFields, "profile" as const]);
@@ -79,7 +79,7 @@ const noExpiry = { kind: "license", column: "license_expiry_date" } as const;
 const written = new Set(exportFields);
 
 // biome-ignore format: a table reads better in rows
-test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>([
+test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, MissingPart[]]>([
   ["nothing, with all columns", {}, last(), []],
   ["nothing, with an unknown column beside the known ones", { unknown }, last(), []],
   ["a known column, which a misspelled one replaces", { unknown, fields: but("state") }, last(), [meant]],
@@ -100,10 +100,10 @@ test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>
   ["rows, with none as in the last extract", { rows: 0 }, last(all, 0), [fewRows(0, 0)]],
   ["rows, with none in the first extract", { rows: 0 }, null, [fewRows(0, null)]],
 ])("the brake lists what an extract lacks: %s", (_what, changes, before, missing) => {
-  expect(missingFrom(arrival(changes), before)).toEqual(missing);
+  expect(listMissingParts(arrival(changes), before)).toEqual(missing);
 });
 
-test.each<[Missing, string]>([
+test.each<[MissingPart, string]>([
   [meant, "the column stat is not known (did you mean state?)"],
   [gone("state"), "the column state is missing, and the last import had it"],
   [noExpiry, "the column license_expiry_date is missing, so that nobody would have a licence"],
@@ -136,7 +136,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   for (const cell of cells) countWord(column, cell);
   let message = "";
   try {
-    refuseOverlooked([column], { name: "a.csv", format: "csv" });
+    refuseUnreadStatusColumn([column], { name: "a.csv", format: "csv" });
   } catch (error) {
     message = (error as Error).message;
   }
@@ -152,7 +152,7 @@ test.each([
   countWord(column, "Gone");
   const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
   const refusal = expect.objectContaining({ code: "INPUT_UNREADABLE", message });
-  expect(() => refuseOverlooked([column], { name: "a.x", format })).toThrow(refusal);
+  expect(() => refuseUnreadStatusColumn([column], { name: "a.x", format })).toThrow(refusal);
 });
 
 /** Earlier imports, the next one, and what the brake misses in it; an empty list if it is imported. */

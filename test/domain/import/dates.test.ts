@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { dateReader, knownForms } from "../../../src/domain/import/dates.ts";
+import { dateReader, knownDateForms } from "../../../src/domain/import/dates.ts";
 
 const readAs = (form: string, text: string) => dateReader(form)?.(text) ?? null;
 
@@ -27,8 +27,8 @@ test("each known form of dates reads the dates that are written in it", () => {
   const jan = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
   for (const [month, name] of jan.entries())
     expect(readAs("D-MMM-YYYY", `5-${name}-2025`)).toBe(`2025-${String(month + 1).padStart(2, "0")}-05`);
-  expect(knownForms).toHaveLength(34);
-  for (const form of knownForms) {
+  expect(knownDateForms).toHaveLength(34);
+  for (const form of knownDateForms) {
     const parts = { YYYY: "2025", YY: "25", MMM: "Mar", M: "3", D: "4" } as Record<string, string>;
     const text = form === "excel" ? "45720" : form.replace(/YYYY|YY|MMM|M|D/g, (part) => parts[part] ?? "");
     expect([form, readAs(form, text)]).toEqual([form, "2025-03-04"]);

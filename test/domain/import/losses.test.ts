@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import {
   describeLosses,
-  lossesBeyond,
+  findExcessiveLosses,
+  findNotableLosses,
   noLosses,
-  notedLosses,
   sumLosses,
 } from "../../../src/domain/import/losses.ts";
 import { csv, rows, withImports } from "../../harness/imports.ts";
@@ -45,10 +45,10 @@ const losing = (validLicenses: number, of = 400) => ({
 });
 
 test("losses above half of the brake's limit are reported", () => {
-  expect(notedLosses(losing(4))).toEqual([]);
-  expect(notedLosses(losing(5))).toEqual([{ kind: "validLicenses", lost: 5, of: 400 }]);
-  expect(lossesBeyond(losing(8), noLosses)).toEqual([]);
-  expect(lossesBeyond(losing(1, 392), losing(8))).toEqual([
+  expect(findNotableLosses(losing(4))).toEqual([]);
+  expect(findNotableLosses(losing(5))).toEqual([{ kind: "validLicenses", lost: 5, of: 400 }]);
+  expect(findExcessiveLosses(losing(8), noLosses)).toEqual([]);
+  expect(findExcessiveLosses(losing(1, 392), losing(8))).toEqual([
     { kind: "validLicenses", lost: 1, of: 400, earlier: 8 },
   ]);
   expect(sumLosses([losing(2), "allowed", losing(300)])).toEqual(losing(2));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import {
   changesNothing,
   checkContent,
-  effectOf,
+  computeEffect,
   losesRevocation,
   type TeacherPatch,
 } from "../../../src/domain/import/patch.ts";
@@ -14,11 +14,11 @@ const bytes = (...values: number[]) => new Uint8Array(values);
 const known = aStoredTeacher();
 const { regNo } = known;
 const effect = (before: Partial<StoredTeacher>, patch: Partial<TeacherPatch>, options = keeping) =>
-  effectOf(aStoredTeacher(before), { regNo, ...patch }, options);
+  computeEffect(aStoredTeacher(before), { regNo, ...patch }, options);
 
 test("a new teacher is active and has only the row's values", () => {
   const patch = { regNo, name: "Ada", source: "legacy", certificateStatus: "CLAIMED" } as const;
-  const { content, changed } = effectOf(null, { ...patch, emailIndex: "0aff" }, keeping);
+  const { content, changed } = computeEffect(null, { ...patch, emailIndex: "0aff" }, keeping);
   const nothing = {
     ...{ tId: null, ninIndex: null, ninVerified: false, phoneIndex: null, state: null, category: null },
     ...{
@@ -36,9 +36,9 @@ test("a new teacher is active and has only the row's values", () => {
     changed: null,
   });
   expect(changesNothing({ changed })).toBe(false);
-  expect(effectOf(null, { ...patch, ninVerified: true, ninIndex: "01" }, keeping).content.ninVerified).toBe(
-    true,
-  );
+  expect(
+    computeEffect(null, { ...patch, ninVerified: true, ninIndex: "01" }, keeping).content.ninVerified,
+  ).toBe(true);
 });
 
 const profile = { qualifications: [], employment: [] };
@@ -163,9 +163,9 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, [field: string, code: 
 });
 
 test("a new teacher's record counts neither as a loss nor as a reactivation", () => {
-  const made = effectOf(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
+  const made = computeEffect(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
   expect(checkContent({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
   expect(losesRevocation(made)).toBe(false);
-  const revoked = effectOf(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
+  const revoked = computeEffect(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
   expect(revoked.content).toMatchObject({ licenseRevokedOn: "2026-01-02", licenseRevokedBy: "extract" });
 });

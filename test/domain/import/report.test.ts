@@ -3,11 +3,11 @@ import {
   type CodeCount,
   createCodeTally,
   describeCode,
-  firstRejected,
   type ImportIssue,
   type ImportResult,
   isRejection,
   issueWithoutIdentity,
+  listFirstRejections,
   reportText,
 } from "../../../src/domain/import/report.ts";
 
@@ -84,7 +84,7 @@ test("the report lists the first rejected rows in the order of the file, with ev
     issue(2, "NIN_INVALID"),
   ];
   const counts = counted(issue(1, "EMAIL_INVALID"), ...first);
-  const rejected = firstRejected(counts, 2);
+  const rejected = listFirstRejections(counts, 2);
   expect(rejected.map(({ line }) => line)).toEqual([2, 2, 3]);
   expect(new Set(rejected)).toEqual(new Set(first.slice(1)));
 });

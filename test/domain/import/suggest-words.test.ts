@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readName } from "../../../src/domain/import/column-names.ts";
+import { classifyColumnName } from "../../../src/domain/import/column-names.ts";
 import { columnOfField } from "../../../src/domain/import/fields.ts";
 import { asked, column, suggestionFor, suggestionForTable } from "./suggestions.ts";
 
@@ -65,7 +65,7 @@ test.each<[what: string, header: string[], cells: string[][], open: string[], sa
   expect(asked(found, "license_status")).not.toContain("day of the import");
 });
 
-test("the proposed mapping asks about a withdrawal among many other texts", async () => {
+test("the proposed mapping asks about a column if a few of its many values look like a withdrawn licence", async () => {
   const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
   const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
   expect(found.mapping.ignore).toEqual(["Remarks"]);
@@ -152,7 +152,7 @@ test.each([
   ["Date of Issue", "perhaps license_issue_date"],
   ["State of Origin", "perhaps state"],
 ])("the column name %s means %s", (name, meaning) => {
-  const reading = readName(name);
+  const reading = classifyColumnName(name);
   const found = "field" in reading ? columnOfField[reading.field] : reading.kind;
   expect("fields" in reading ? `perhaps ${columnOfField[reading.fields[0] as "state"]}` : found).toBe(
     meaning,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   canonicalRegNo,
-  licenseOn,
+  describeLicenseOn,
   licenseStartsLater,
   licenseStatusOn,
 } from "../../../src/domain/teachers/teachers.ts";
@@ -9,7 +9,7 @@ import { aStoredTeacher } from "../../harness/samples.ts";
 
 const today = "2026-03-01";
 const on = (changes: Parameters<typeof aStoredTeacher>[0], date = today) =>
-  licenseOn(aStoredTeacher(changes), date);
+  describeLicenseOn(aStoredTeacher(changes), date);
 
 const dates = { licenseIssueDate: "2024-03-01", licenseExpiryDate: "2026-03-01" };
 const shown = { issueDate: "2024-03-01", expiryDate: "2026-03-01" };
