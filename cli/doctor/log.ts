@@ -89,7 +89,7 @@ export function checkRetention(
   const retention = stored.get(retentionSetting) ?? keepForever;
   const found = `attestations are kept: ${retention}`;
   if (retention === keepForever || secrets === null) return ok(found);
-  if (!readRetention(stored, secrets).isOwn)
+  if (!readRetention(stored, secrets).isAuthentic)
     return warn(
       `${found}, which nobody has said with this register's master key: nothing is deleted`,
       `find out who can write to the database, then tvs serve --keep-attestations ${retention}`,

@@ -195,9 +195,9 @@ const listCommand = operatorCommand({
 });
 
 /**
- * Finds the partner of a credential and the time in which it was used, to narrow a list.
+ * Finds whose credential it is and, for an API key, when it was valid. The list of attestations is filtered by both.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId for a certificate that was removed, which only attestations name
+ * @param partnerId needed for a certificate that was removed, because only attestations name its partner
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {

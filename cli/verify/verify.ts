@@ -60,7 +60,7 @@ async function readSources(given: VerifySettings): Promise<KeySetSources> {
   };
 }
 
-/** Reads the status lists. Without lists or pack, gives no option; for a pack without lists, gives an empty one. */
+/** Reads the status lists. `statusLists` is absent without a list and a pack, and empty for a pack without lists. */
 async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySettings) {
   if (pack === undefined && statusLists.length === 0) return {};
   const all = [...(await readStatusLists(statusLists)), ...(pack?.read.statusLists ?? [])];

@@ -128,7 +128,7 @@ export function startSender(dependencies: SenderDependencies) {
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
-    /** Gives back leases without an attempt, and awaits attempts for `drainMs`; the next sender repeats the others. */
+    /** Releases leases without an attempt. Attempts under way get `drainMs`; a later sender repeats those it aborts. */
     async close(): Promise<void> {
       isClosing = true;
       stopPolling();

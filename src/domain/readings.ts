@@ -32,7 +32,7 @@ type ReadingsDependencies = {
 };
 
 const shownImports = 12;
-/** The most teachers that are counted; of more, a sample is. Counting blocks the event loop for some ten ms. */
+/** Of more teachers a sample is counted. Counting this many blocks the event loop for about ten ms. */
 const countedTeachers = 20_000;
 /** Readings are reused for 1.5 s at least, and for fifty times as long as the reading took. */
 const leastAgeMs = 1_500;

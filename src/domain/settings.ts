@@ -16,7 +16,7 @@ export type Setting = {
   readonly hint?: string;
   /** The default. */
   readonly usual?: string;
-  /** The command that stores the setting: each `serve` with this option, or `init` only. */
+  /** The command that stores the value in the register: each `serve` with the option, or only `init`. Absent: none does. */
   readonly remembered?: "serve" | "init";
   /** True or a text if `init` asks for the setting; a text is its default there, instead of {@link Setting.usual}. */
   readonly init?: true | string;

@@ -59,7 +59,7 @@ export function describeAge(verification: Verification): string | null {
   return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
 }
 
-/** Matches a text that may be a NIN or a phone number (ten digits or more), which must not appear in a URL. */
+/** Matches what may be personal data, and must not be in a URL: ten digits in a row, or a space or non-ASCII character. */
 const isPersonal = /\d{10}|[^\x21-\x7e]/;
 
 /**

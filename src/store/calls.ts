@@ -36,7 +36,7 @@ export const preconditions = {
   /** Each teacher's record in the answer still has the version that was read. */
   record: ({ read }, { versions }) =>
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
-  /** Each key that named no teacher still names none. */
+  /** No teacher has been given an identifier under which the call found nobody. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
   day: ({ charge }, current) => hasRoom(charge, "day", current),

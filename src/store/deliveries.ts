@@ -61,7 +61,7 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** Creates the store for lists and retries of deliveries, and for ending those of a partner without an endpoint. */
+/** Creates the store that lists and retries deliveries, and marks those of a partner without an endpoint dead. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record added to the first */
   async function inChunks(sql: string, args: readonly Value[], record: readonly SqlStatement[] = []) {

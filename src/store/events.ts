@@ -1,8 +1,8 @@
+/** Inserts events, the partners that may fetch each event, and their deliveries. No other file inserts events. */
+
 import type { TeacherEvent } from "../domain/events.ts";
 import { wakeSendersSql } from "./deliveries.ts";
 import { bind, insertStatements } from "./driver/driver.ts";
-
-/** The tables of events, of the partners that may fetch each, and of deliveries. Only this file inserts events. */
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
 

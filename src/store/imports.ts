@@ -43,7 +43,7 @@ export function createImportHistory(driver: Driver) {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
     },
-    /** Finds an import with its codes, which are stored when it finishes. */
+    /** Finds an import, with the rows of each rejection or warning code. A running import has no codes yet. */
     async find(id: number) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;

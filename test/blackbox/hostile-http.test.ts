@@ -162,7 +162,7 @@ test("pipelined requests are dropped with their connection on Bun, and all answe
     expect(statusesIn(answers)).toEqual(isOnDeno ? [...new Array(50).fill(400), 200] : []);
 });
 
-test("unread answers use no memory of the service on Bun, and do not delay other clients", async () => {
+test("unread answers are not held in memory on Bun, and do not delay other clients", async () => {
   const memory = () =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${world.service().pid}/status`, "utf8"))?.[1]);
   const [answer = ""] = await answersTo(rawGet(`${api}/docs/scalar.js`, "Connection: close"));

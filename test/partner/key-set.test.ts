@@ -21,7 +21,7 @@ function keySetDetail({ checks }: Verification): string {
 
 const signedAt = "2026-02-01T00:00:00Z";
 
-test("trust rests on the JWKS if it is given alone or knows the signer of the key history", async () => {
+test("trust.basis is jwks for a JWKS alone, and for one with the key that signed the key history", async () => {
   const alone = await verifyWith({ jwks: read("jwks.json") });
   expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
   const both = await verifyWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });

@@ -79,12 +79,15 @@ const cases: Case[] = [
   ["an idempotency key whose answer is not kept", keyed(at + keepIdempotencyMs + 1), answered(at), null],
 ];
 
-test.each(cases)("decide finds the broken precondition of a call with %s", (_what, call, now, broken) => {
-  expect(checkPreconditions(aCall(call), now)).toBe(broken);
-  // Without its precondition, and with nothing else changed, the call is stored.
-  if (broken === null) return;
-  expect(checkPreconditions(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
-});
+test.each(cases)(
+  "checkPreconditions returns the broken precondition, or null if all hold, of a call with %s",
+  (_what, call, now, broken) => {
+    expect(checkPreconditions(aCall(call), now)).toBe(broken);
+    // Without its precondition, and with nothing else changed, the call is stored.
+    if (broken === null) return;
+    expect(checkPreconditions(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
+  },
+);
 
 test("each precondition of a call is broken by one of the test's cases", () => {
   const broken = new Set(cases.map(([, , , name]) => name));

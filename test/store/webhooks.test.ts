@@ -26,7 +26,7 @@ test("a delivery that a sweep causes has the time of the sweep, not of the expir
     expect(Number(row?.created_at)).toBe(world.clock.now());
   }));
 
-test("a new event changes the outbox's revision, and not the configuration's", () =>
+test("a new event changes the revision that senders watch, and not the configuration's", () =>
   withWebhooks(async (world) => {
     const revisions = async () => [await world.settings.revision(), await world.outbox.revision()] as const;
     await world.put("A/B/C/1");

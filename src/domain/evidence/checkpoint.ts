@@ -15,11 +15,11 @@ import { repeat, runAndPause } from "../serial.ts";
 import {
   createLog,
   decryptCheckpointKey,
-  findPreviousLine,
+  findPredecessorHashLine,
   isEarlierNote,
   isOwnLog,
   leafHashPrefix,
-  makePreviousLine,
+  makePredecessorHashLine,
   openStoredCheckpoint,
   readHead,
   requireHead,
@@ -79,7 +79,7 @@ export function createLogWriter(dependencies: LogDependencies) {
       if (newest?.log === log.number && newest.size === size) return newest;
       const root = new Uint8Array(await computeRoot(size, store.tiles));
       const before = newest?.log === log.number ? newest.note : log.previous;
-      const head = { origin: log.origin, size, root, extensions: [makePreviousLine(before)] };
+      const head = { origin: log.origin, size, root, extensions: [makePredecessorHashLine(before)] };
       if (!(await hasGrown(dependencies, head))) continue;
       const seconds = nextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, decryptCheckpointKey(log, secrets));
@@ -263,7 +263,10 @@ async function storePinned(
   const [log, head] = [(await store.logs()).at(-1), requireHead(note)];
   if (log === undefined || head.origin !== log.origin) return;
   // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
-  if (newest?.log === log.number && findPreviousLine(requireHead(newest.note)) === findPreviousLine(head))
+  if (
+    newest?.log === log.number &&
+    findPredecessorHashLine(requireHead(newest.note)) === findPredecessorHashLine(head)
+  )
     return;
   const row = { log: log.number, size: head.size, note };
   const opened = await openStoredCheckpoint(row, [log]);

@@ -82,12 +82,14 @@ export function createLog(
 const linkName = "previous ";
 
 /** Makes a checkpoint's extension line with the hash of its predecessor. @param note the predecessor; null if none */
-export function makePreviousLine(note: string | null): string {
+export function makePredecessorHashLine(note: string | null): string {
   return `${linkName}${hash("sha256", note ?? "", "base64")}`;
 }
 
 /** Finds a checkpoint's extension line with the hash of its predecessor. */
-export function findPreviousLine({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
+export function findPredecessorHashLine({
+  extensions = [],
+}: Pick<TreeHead, "extensions">): string | undefined {
   return extensions.find((line) => line.startsWith(linkName));
 }
 
@@ -132,7 +134,7 @@ export function leafHashPrefix(leafHash: Uint8Array): number {
 
 type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
 
-/** Begins the first log if the register has none. While that log has no leaf, a new issuer renames it. */
+/** Begins the first log if the register has none. If that log has no leaf, a new issuer replaces it by another log. */
 export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === originOf(beginning.issuer, 1);

@@ -49,12 +49,12 @@ export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac
   return { [retentionSetting]: retention, [retentionTagSetting]: tag };
 }
 
-/** Reads the stored retention. `isOwn`: whether somebody with the master key has set it. */
+/** Reads the stored retention. `isAuthentic`: its MAC is right, so somebody with the master key has set it. */
 export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
   const retention = stored.get(retentionSetting) ?? keepForever;
   const tag = retentionSettings(retention, secrets)[retentionTagSetting] ?? "";
-  const isOwn = equalBytes(Buffer.from(tag), Buffer.from(stored.get(retentionTagSetting) ?? ""));
-  return { retention, isOwn };
+  const isAuthentic = equalBytes(Buffer.from(tag), Buffer.from(stored.get(retentionTagSetting) ?? ""));
+  return { retention, isAuthentic };
 }
 
 /** What retention has deleted: the first `position` attestations, all issued before `issuedBefore` (in seconds). */
@@ -152,11 +152,11 @@ const peopleInStep = 256;
  */
 export async function pruneAttestations(retaining: Retaining, isStopped = () => false) {
   const { clock, evidence, settings, secrets } = retaining;
-  const { retention, isOwn } = readRetention(await settings.read(), secrets);
+  const { retention, isAuthentic } = readRetention(await settings.read(), secrets);
   const keepMs = parseRetention(retention);
   let [deleted, held]: [number, number | null] = [0, null];
   if (keepMs === null) return { deleted, held };
-  if (!isOwn) {
+  if (!isAuthentic) {
     const message =
       `that attestations are kept for ${retention} was written by somebody else: nothing is deleted; ` +
       "say it again with tvs serve --keep-attestations";

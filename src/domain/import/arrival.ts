@@ -43,7 +43,7 @@ export type Arrival = {
   readonly unknown: readonly UnknownName[];
 };
 
-/** What the brake misses in an extract: a correctly written name, a column, the licences' column, or rows. */
+/** Why an extract seems incomplete: a misspelled column, a missing one, no licence column at first, or too few rows. */
 export type MissingPart =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }

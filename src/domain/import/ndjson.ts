@@ -26,7 +26,7 @@ import { maxCellLength } from "./table.ts";
 const maxLinesBeforeObject = 1000;
 /** Replaces the beginning of a line that is too long. The line is then invalid JSON and is rejected. */
 const cutShort = "!";
-/** Limits of unknown members: how many are reported and remembered, and letters of a name that are compared. */
+/** Limits of unknown members: names in the report, names remembered, and characters by which names are compared. */
 const maxUnknown = { reported: 50, read: 10_000, letters: 64 } as const;
 
 /**

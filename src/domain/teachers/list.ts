@@ -53,7 +53,7 @@ const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/** Lists a page of the teachers who pass a filter. @throws TvsError USAGE if `after` cannot begin a number */
+/** Lists a page of the teachers who pass a filter. @throws TvsError USAGE if `after` cannot begin a registration number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,

@@ -3,7 +3,7 @@ import type { Statuses, TeacherEvent } from "../events.ts";
 import { eventsOfChange, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
-/** Counts of a register that the import's brake protects against loss. */
+/** The counts of a register of which an import may remove only a few percent (`maxLostPercent`). */
 export type Holdings = {
   readonly validLicenses: number;
   readonly verifiedCertificates: number;
@@ -36,7 +36,7 @@ export type TeacherWrite = {
   readonly history: HistoryEntry | null;
   readonly events: readonly TeacherEvent[];
   readonly at: number;
-  /** The fields to write; null for a new teacher, absent if all are written. */
+  /** The content fields that an update writes; all if absent or null. An import gives null for a new teacher. */
   readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 

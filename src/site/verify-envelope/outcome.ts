@@ -172,7 +172,7 @@ const ownWords: Readonly<Partial<Record<RefusalReason, OwnWord>>> = {
   STATUS_LIST_UNUSABLE: "noList",
 };
 
-/** Names the page's own title and explanation for a refusal of an envelope with a good signature. */
+/** Returns the key of the title and explanation for a refusal that has its own texts; undefined for other refusals. */
 function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   if (reason === null) return undefined;
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];

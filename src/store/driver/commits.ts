@@ -152,7 +152,7 @@ async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise
   return written;
 }
 
-/** Computes the time left for a server since the queueing. @throws TvsError STORE_UNAVAILABLE if none is left */
+/** Returns how long a group may still wait for a server, since its first write. @throws TvsError STORE_UNAVAILABLE */
 function waitMsOf(driver: Driver, group: readonly QueuedWrite[]): number | undefined {
   if (driver.kind !== "remote") return undefined;
   const waitedMs = performance.now() - (group[0]?.queuedAtMs ?? 0);

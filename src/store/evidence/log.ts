@@ -232,7 +232,7 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
     ...cutStatements(firstSize),
     bind("DELETE FROM log_retention"),
     ...(retention === null ? [] : [bind(putRetention, [retention])]),
-    // A later log begins after a restore or a loss, so the ids of lost teachers must not be assigned again.
+    // A log after the first begins because data was lost. New teachers must not get the ids of lost teachers.
     ...(number > 1 ? [moveTeacherIds(begunAt)] : []),
   ];
 }

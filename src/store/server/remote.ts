@@ -131,7 +131,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = storeError(error);
-      // Only the server's errors are retried. A TvsError of the transaction's work is returned as the same object.
+      // Only the server's errors are retried. `storeError` makes a new error of those, and returns a TvsError of ours as it is.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }

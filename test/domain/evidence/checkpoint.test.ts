@@ -9,8 +9,8 @@ import {
 import {
   decryptCheckpointKey,
   ensureLog,
-  findPreviousLine,
-  makePreviousLine,
+  findPredecessorHashLine,
+  makePredecessorHashLine,
   originOf,
   readHead,
   requireHead,
@@ -65,8 +65,10 @@ describe("signing", () => {
       await attestAll(3);
       const second = await writer.checkpoint();
       expect([first?.size, second?.size]).toEqual([2, 3]);
-      expect(findPreviousLine(requireHead(first?.note ?? ""))).toBe(makePreviousLine(null));
-      expect(findPreviousLine(requireHead(second?.note ?? ""))).toBe(makePreviousLine(first?.note ?? ""));
+      expect(findPredecessorHashLine(requireHead(first?.note ?? ""))).toBe(makePredecessorHashLine(null));
+      expect(findPredecessorHashLine(requireHead(second?.note ?? ""))).toBe(
+        makePredecessorHashLine(first?.note ?? ""),
+      );
       expect(pinned.note).toBe(second?.note ?? "");
     }));
 
@@ -205,7 +207,9 @@ describe("a new log", () => {
         firstSize: 2,
       });
       const first = await writer.checkpoint();
-      expect(findPreviousLine(requireHead(first?.note ?? ""))).toBe(makePreviousLine(last?.note ?? ""));
+      expect(findPredecessorHashLine(requireHead(first?.note ?? ""))).toBe(
+        makePredecessorHashLine(last?.note ?? ""),
+      );
       expect(requireHead(first?.note ?? "").root).toEqual(requireHead(last?.note ?? "").root);
       expect(readHead(pinned.note)?.origin).toBe("verify.example/log/2");
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);

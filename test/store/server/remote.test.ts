@@ -182,7 +182,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
     },
   );
 
-  test("a lost reply also refuses the writes that waited for it", async () => {
+  test("if the reply to a write is lost, the writes that waited for it fail too", async () => {
     const { attestations, commit } = stores();
     const asked = await call();
     proxy.silence();
