@@ -12,13 +12,7 @@ import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import { findContradictions, findForgery, importPublicKeys } from "./audit-rows.ts";
 import { describeLoss } from "./checkpoint.ts";
-import {
-  findPredecessorHashLine,
-  isOwnLog,
-  makePredecessorHashLine,
-  openStoredCheckpoint,
-  readHead,
-} from "./log.ts";
+import { findPredecessorLine, isOwnLog, makePredecessorLine, openStoredCheckpoint, readHead } from "./log.ts";
 import { verifyRetentionNote } from "./retention.ts";
 import {
   createRootBuilder,
@@ -248,7 +242,7 @@ function createCheckpointCheck(
       wrong(stored.size, `${name} is not signed by the key of its log`);
       return;
     }
-    if (findPredecessorHashLine(opened) !== makePredecessorHashLine(previous))
+    if (findPredecessorLine(opened) !== makePredecessorLine(previous))
       wrong(stored.size, `the one before ${name} was removed or changed: it names another one`);
     if (opened.seconds * 1000 !== stored.signedAt)
       wrong(stored.size, `${name} is kept under another time than it was signed for`);

@@ -15,11 +15,11 @@ import { repeat, runAndPause } from "../serial.ts";
 import {
   createLog,
   decryptCheckpointKey,
-  findPredecessorHashLine,
+  findPredecessorLine,
   isEarlierNote,
   isOwnLog,
   leafHashPrefix,
-  makePredecessorHashLine,
+  makePredecessorLine,
   openStoredCheckpoint,
   readHead,
   requireHead,
@@ -79,7 +79,7 @@ export function createLogWriter(dependencies: LogDependencies) {
       if (newest?.log === log.number && newest.size === size) return newest;
       const root = new Uint8Array(await computeRoot(size, store.tiles));
       const before = newest?.log === log.number ? newest.note : log.previous;
-      const head = { origin: log.origin, size, root, extensions: [makePredecessorHashLine(before)] };
+      const head = { origin: log.origin, size, root, extensions: [makePredecessorLine(before)] };
       if (!(await hasGrown(dependencies, head))) continue;
       const seconds = nextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, decryptCheckpointKey(log, secrets));
@@ -265,7 +265,7 @@ async function storePinned(
   // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
   if (
     newest?.log === log.number &&
-    findPredecessorHashLine(requireHead(newest.note)) === findPredecessorHashLine(head)
+    findPredecessorLine(requireHead(newest.note)) === findPredecessorLine(head)
   )
     return;
   const row = { log: log.number, size: head.size, note };

@@ -82,14 +82,12 @@ export function createLog(
 const linkName = "previous ";
 
 /** Makes a checkpoint's extension line with the hash of its predecessor. @param note the predecessor; null if none */
-export function makePredecessorHashLine(note: string | null): string {
+export function makePredecessorLine(note: string | null): string {
   return `${linkName}${hash("sha256", note ?? "", "base64")}`;
 }
 
 /** Finds a checkpoint's extension line with the hash of its predecessor. */
-export function findPredecessorHashLine({
-  extensions = [],
-}: Pick<TreeHead, "extensions">): string | undefined {
+export function findPredecessorLine({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
   return extensions.find((line) => line.startsWith(linkName));
 }
 

@@ -9,8 +9,8 @@ import {
 import {
   decryptCheckpointKey,
   ensureLog,
-  findPredecessorHashLine,
-  makePredecessorHashLine,
+  findPredecessorLine,
+  makePredecessorLine,
   originOf,
   readHead,
   requireHead,
@@ -65,9 +65,9 @@ describe("signing", () => {
       await attestAll(3);
       const second = await writer.checkpoint();
       expect([first?.size, second?.size]).toEqual([2, 3]);
-      expect(findPredecessorHashLine(requireHead(first?.note ?? ""))).toBe(makePredecessorHashLine(null));
-      expect(findPredecessorHashLine(requireHead(second?.note ?? ""))).toBe(
-        makePredecessorHashLine(first?.note ?? ""),
+      expect(findPredecessorLine(requireHead(first?.note ?? ""))).toBe(makePredecessorLine(null));
+      expect(findPredecessorLine(requireHead(second?.note ?? ""))).toBe(
+        makePredecessorLine(first?.note ?? ""),
       );
       expect(pinned.note).toBe(second?.note ?? "");
     }));
@@ -207,9 +207,7 @@ describe("a new log", () => {
         firstSize: 2,
       });
       const first = await writer.checkpoint();
-      expect(findPredecessorHashLine(requireHead(first?.note ?? ""))).toBe(
-        makePredecessorHashLine(last?.note ?? ""),
-      );
+      expect(findPredecessorLine(requireHead(first?.note ?? ""))).toBe(makePredecessorLine(last?.note ?? ""));
       expect(requireHead(first?.note ?? "").root).toEqual(requireHead(last?.note ?? "").root);
       expect(readHead(pinned.note)?.origin).toBe("verify.example/log/2");
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);

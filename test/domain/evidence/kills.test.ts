@@ -12,8 +12,8 @@ import { readConfig } from "../../../src/config.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   ensureLog,
-  findPredecessorHashLine,
-  makePredecessorHashLine,
+  findPredecessorLine,
+  makePredecessorLine,
   requireHead,
 } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
@@ -120,8 +120,8 @@ const audited = (driver: Driver, pinned: string | null) =>
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
   const kept = await notesIn(driver);
   expect(kept).toEqual(expect.arrayContaining([...seen]));
-  expect(kept.map((note) => findPredecessorHashLine(requireHead(note)) ?? "")).toEqual(
-    [null, ...kept.slice(0, -1)].map(makePredecessorHashLine),
+  expect(kept.map((note) => findPredecessorLine(requireHead(note)) ?? "")).toEqual(
+    [null, ...kept.slice(0, -1)].map(makePredecessorLine),
   );
   for (const { note } of pins) {
     expect(note).toBe(kept.at(-1) ?? "");
