@@ -3,7 +3,7 @@ import { type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
-import { noServer, type TestServer } from "../harness/sqld.ts";
+import { noServer } from "../harness/sqld.ts";
 import { reportTries } from "../harness/trial.ts";
 import { askPartnerApi, prepareCallers, startLoad, untilReplayed } from "./keyed-load.ts";
 import { foundFaults, roundCount, timeLimit } from "./killed.ts";
@@ -17,8 +17,7 @@ import type { Register } from "./register.ts";
  */
 const unlimited = ["--public-per-minute", "100000000"];
 
-/** @param restarts the number of times that a blocked server was restarted: a command that waited for it may fail */
-async function startWatching(register: Register, url: () => string, restarts = () => 0) {
+async function startWatching(register: Register, url: () => string) {
   const callers = await prepareCallers(register);
   const load = startLoad(url, callers);
   const checkpoints = collectCheckpoints(url);
@@ -29,9 +28,8 @@ async function startWatching(register: Register, url: () => string, restarts = (
     isUnderWay: () => untilReplayed(load),
     /** Runs `tvs log checkpoint`, because a service itself signs a checkpoint every half minute only. */
     async signNow({ mayFail = false } = {}): Promise<void> {
-      const before = restarts();
       const { code, stderr } = await runTvs(["log", "checkpoint"], register);
-      if (code !== 0 && !mayFail && restarts() === before) unexpected.push(`tvs log checkpoint: ${stderr}`);
+      if (code !== 0 && !mayFail) unexpected.push(`tvs log checkpoint: ${stderr}`);
     },
     async keepHead(dataDir: string): Promise<void> {
       const head = await pinnedHeadOf(dataDir, register);
@@ -110,50 +108,14 @@ async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence
   expect(await eventually(isAnswered)).toBe(true);
 }
 
-/** How long all nodes are unhealthy until their server is restarted, in milliseconds. */
-const blockedMs = 15_000;
-
-/**
- * Restarts a server that has blocked itself, as the manual's page `libsql` asks of the operator's monitoring: sqld 0.24.32
- * sometimes does, when it takes the write lock away from a killed node.
- */
-function startMonitoring(nodes: readonly ClusterNode[], server: TestServer) {
-  let [restarts, isOver] = [0, false];
-  const isHealthy = ({ url }: ClusterNode) =>
-    fetch(`${url}/v1/inter-agency/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  const done = (async () => {
-    for (let healthyAtMs = performance.now(); !isOver; await sleep(1_000)) {
-      const areHealthy = await Promise.all(nodes.map(isHealthy));
-      if (areHealthy.some(Boolean)) healthyAtMs = performance.now();
-      if (performance.now() - healthyAtMs < blockedMs) continue;
-      restarts++;
-      await server.restart();
-      reportTries({ "restarts of a blocked server": 1 });
-      healthyAtMs = performance.now();
-    }
-  })();
-  return {
-    restarts: () => restarts,
-    stop(): Promise<void> {
-      isOver = true;
-      return done;
-    },
-  };
-}
-
 test.skipIf(noServer !== undefined)(
   "nodes and a libSQL server lose nothing if they are killed or cut off, and a node without its server answers 503 in time",
   async () => {
     const cluster = await startCluster({ nodes: 3, args: unlimited });
     const { register, nodes, server } = cluster;
-    const monitoring = startMonitoring(nodes, server);
     try {
       let turn = 0;
-      const url = () => nodes[turn++ % nodes.length]?.url ?? "";
-      const watch = await startWatching(register, url, monitoring.restarts);
+      const watch = await startWatching(register, () => nodes[turn++ % nodes.length]?.url ?? "");
       const killNode = async (node: ClusterNode) => {
         const signing = watch.signNow();
         await sleep(Math.random() * 600);
@@ -183,7 +145,6 @@ test.skipIf(noServer !== undefined)(
           await act();
         }
       await watch.stop();
-      await monitoring.stop();
       for (const node of nodes) {
         await node.stop();
         await watch.keepHead(node.dataDir);
@@ -193,7 +154,6 @@ test.skipIf(noServer !== undefined)(
       await first.start();
       await watch.compare();
     } finally {
-      await monitoring.stop();
       await cluster.close();
     }
   },
