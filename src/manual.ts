@@ -105,7 +105,7 @@ export const topicGroups: readonly Group[] = [
       { name: "privacy", summary: "What is stored of whom, and data-protection requests", text: privacy },
       {
         name: "proved",
-        summary: "What tried to break each promise, how often, and which held",
+        summary: "What tried to break each promise, how often, and what was lost",
         text: proved,
       },
     ],

@@ -50,7 +50,7 @@ test("tvs serve reads every setting of tvs.env, which says how a proxy deletes C
   expect(text).toContain('proxy_set_header Client-Cert "";');
   expect(text).toContain("header_up -Client-Cert");
   const help = words.serve.options["client-cert-from"];
-  expect(help).toContain("Each proxy must delete the Client-Cert that callers send");
+  expect(help).toContain("Each must delete the Client-Cert that callers send");
 });
 
 /** Real users and owners, in folders that stand in for this machine's. */
