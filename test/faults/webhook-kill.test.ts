@@ -5,7 +5,13 @@ import { startService } from "../harness/program.ts";
 import { reportTries } from "../harness/trial.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
 import { integrityErrorOf, roundCount, timeLimit } from "./killed.ts";
-import { changeCount, compareWebhooks, makeChanges, prepareChanges, untilDelivered } from "./notifications.ts";
+import {
+  changeCount,
+  compareWebhooks,
+  makeChanges,
+  prepareChanges,
+  untilDelivered,
+} from "./notifications.ts";
 import { openDatabase } from "./register.ts";
 
 /**
