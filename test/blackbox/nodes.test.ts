@@ -1,18 +1,17 @@
 /** Tests that need several nodes: one register, three services, and commands that run at the same time. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { until, waitForAnswer } from "../harness/eventually.ts";
-import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
+import { withTempDir } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
 import { runJson, runTvs, runWell, testTimeoutMs } from "../harness/program.ts";
-import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
+import { expectRefusal } from "../harness/refusal.ts";
+import { noServer, startServer } from "../harness/sqld.ts";
 import { teacher } from "./registry.ts";
-import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
 import { api } from "./world.ts";
 
 setDefaultTimeout(3 * testTimeoutMs);
@@ -117,47 +116,23 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     expect((await ask(first, `${api}/health`)).status).toBe(200);
     await until(() => first.stderr().includes("this service leads"));
     const another = ["serve", "--port", "0", "--issuer", "https://another.example"];
-    const refused = await runTvs(another, cluster.register);
-    expectOneLine(refused, 1);
-    expect(refused.stderr).toContain("with --issuer https://teachers.example, and this one would with");
+    await expectRefusal(
+      runTvs(another, cluster.register),
+      1,
+      "with --issuer https://teachers.example, and this one would with",
+    );
   });
 });
 
-describe.skipIf(noServer !== undefined)("a node that may not serve a register is refused in a line", () => {
-  const good = generateKeyPairSync("ed25519");
-  let folder: Folder;
-  let server: TestServer;
-  /** The environment variables with which a command may use the register. */
-  let env: Record<string, string>;
-
-  beforeAll(async () => {
-    folder = await makeFolder();
-    const keyFile = join(folder.path, "server.pem");
-    await writeFile(keyFile, good.publicKey.export({ format: "pem", type: "spki" }));
-    server = await startServer({ args: ["--auth-jwt-key-file", keyFile] });
-    const TVS_DATABASE_TOKEN = tokenOf(good.privateKey);
-    env = { TVS_DATABASE: server.url, TVS_DATABASE_TOKEN, TVS_MASTER_KEY: newMasterKey() };
-    expect((await addFirstPartner("agency", ["--data", join(folder.path, "data")], { env })).code).toBe(0);
-  });
-  afterAll(async () => {
-    await server?.stop();
-    await folder?.remove();
-  });
-
-  function tokenOf(key: KeyObject): string {
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const text = `${part({ alg: "EdDSA", typ: "JWT" })}.${part({ a: "rw" })}`;
-    return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
-  }
-
-  test("a node with a master key is refused on an empty libSQL server, because the database is empty", () =>
+test.skipIf(noServer !== undefined)(
+  "a node with a master key is refused on an empty libSQL server, because the database is empty",
+  () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();
       await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });
       const serve = ["serve", "--port", "0", "--issuer", "https://a.example"];
-      const service = await runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
-      expectOneLine(service, 1);
-      expect(service.stderr).toContain(`the database at ${empty.url} is empty`);
+      const refused = runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
+      await expectRefusal(refused, 1, `the database at ${empty.url} is empty`);
       await empty.stop();
-    }));
-});
+    }),
+);

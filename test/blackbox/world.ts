@@ -6,7 +6,14 @@ import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
 import { type Folder, makeFolder } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
-import { runJson, runTvs, type Service, startService, testTimeoutMs } from "../harness/program.ts";
+import {
+  runJson,
+  runTvs,
+  type Service,
+  type Signal,
+  startService,
+  testTimeoutMs,
+} from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
 import { type Row, teachers } from "./registry.ts";
 
@@ -20,6 +27,10 @@ type WorldOptions = {
   env?: Readonly<Record<string, string>>;
   /** Whether the service also has a TLS port. */
   isTls?: boolean;
+  /** Whether the service runs only in {@link World.serving}. */
+  isStopped?: boolean;
+  /** Whether `tvs init` makes the register, which then has no teacher at all. */
+  isEmpty?: boolean;
 };
 
 export type PartnerOptions = {
@@ -46,6 +57,8 @@ export type World = {
   service(): Service;
   /** Stops the service, or kills it, and starts it again. */
   restart(options?: { kill?: boolean; args?: readonly string[] }): Promise<void>;
+  /** Starts the service, runs a function, and stops the service, which must exit with 0. */
+  serving<T>(run: (service: Service) => Promise<T>, args?: readonly string[]): Promise<T>;
   tvs(...words: string[]): ReturnType<typeof runTvs>;
   tvsJson<T>(...words: string[]): Promise<T>;
   /** Writes a file beside the data. @returns its path */
@@ -72,7 +85,21 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
   return world;
 }
 
-function newWorld({ rows = Object.values(teachers), args = [], env = {}, isTls = false }: WorldOptions) {
+/** Runs a function with a world that has a partner, and no rows. Its service is stopped. */
+export async function withStoppedWorld(
+  options: Pick<WorldOptions, "args" | "isEmpty">,
+  run: (world: World, partner: Partner) => Promise<void>,
+): Promise<void> {
+  const world = await createWorld({ ...options, rows: [], isStopped: true });
+  try {
+    await run(world, await world.partner());
+  } finally {
+    await world.end();
+  }
+}
+
+function newWorld(options: WorldOptions) {
+  const { rows = Object.values(teachers), args = [], env = {}, isTls = false, isStopped, isEmpty } = options;
   let folder: Folder | undefined;
   let current: Service | undefined;
   const past: Service[] = [];
@@ -104,8 +131,9 @@ function newWorld({ rows = Object.values(teachers), args = [], env = {}, isTls =
         await file("server.pem", certPem);
         await file("server.key", keyPem);
       }
+      if (isEmpty) await runJson(["init", "--issuer", issuer, "--name", "Registry", ...common()]);
       if (rows.length > 0) await importRows(rows);
-      current = await start(args);
+      if (!isStopped) current = await start(args);
     } catch (error) {
       await folder.remove();
       throw error;
@@ -140,7 +168,7 @@ function newWorld({ rows = Object.values(teachers), args = [], env = {}, isTls =
       check: (identifier, purpose = "GENERAL_PUBLIC_VERIFICATION", headers = {}) =>
         post("/eligibility-check", { identifier, purpose }, headers),
     };
-    await honoured(known);
+    if (current !== undefined) await honoured(known);
     return known;
   }
 
@@ -153,18 +181,31 @@ function newWorld({ rows = Object.values(teachers), args = [], env = {}, isTls =
     if (!(await withinOneSecond(isKnown))) throw new Error("the service does not know the new partner");
   }
 
+  /** Stops the running service, if there is one. @throws Error unless it exits with 0 */
+  async function stop(signal?: Signal): Promise<void> {
+    const code = await current?.stop(signal);
+    if (signal !== "SIGKILL" && (code ?? 0) !== 0) throw new Error(`serve ended badly: ${current?.stderr()}`);
+    if (current !== undefined) past.push(current);
+    current = undefined;
+  }
+
   const world: World = {
     get dataDir() {
       return pathOf("data");
     },
     logs: () => [...past, service()].map((one) => one.stdout() + one.stderr()).join(""),
     service,
-    async restart({ kill = false, args: told = args } = {}) {
-      const old = service();
-      past.push(old);
-      const code = await old.stop(kill ? "SIGKILL" : "SIGTERM");
-      if (!kill && code !== 0) throw new Error(`serve ended badly: ${old.stderr()}`);
-      current = await start(told);
+    async restart({ kill = false, args: given = args } = {}) {
+      await stop(kill ? "SIGKILL" : "SIGTERM");
+      current = await start(given);
+    },
+    async serving(run, given = args) {
+      current = await start(given);
+      try {
+        return await run(current);
+      } finally {
+        await stop();
+      }
     },
     tvs: (...words) => runTvs([...words, ...common()], { env }),
     tvsJson: (...words) => runJson([...words, ...common()], { env }),
@@ -172,11 +213,7 @@ function newWorld({ rows = Object.values(teachers), args = [], env = {}, isTls =
     importRows,
     partner,
     get: (path, headers = {}) => fetch(`${service().url}${path}`, { headers }),
-    async end() {
-      const code = await current?.stop();
-      await folder?.remove();
-      if (code !== undefined && code !== 0) throw new Error(`serve ended with ${code}: ${current?.stderr()}`);
-    },
+    end: () => stop().finally(() => folder?.remove()),
   };
   return { world, begin };
 }
