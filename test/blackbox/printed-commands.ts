@@ -1,4 +1,5 @@
 /** The command lines of a document, run in one shell as a reader would paste them. */
+import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -55,6 +56,25 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     return runToEnd(["bash", "-c", script], { env });
   }
 
+  /** Runs a line, which must exit with 0. */
+  async function runWell(line: string): Promise<Ended> {
+    const ended = await run(line);
+    const said = ended.code === 0 ? "" : ended.stdout + ended.stderr;
+    expect({ line, code: ended.code, said }).toEqual({ line, code: 0, said: "" });
+    return ended;
+  }
+
+  /** Asks the last started service about the first teacher of the sample, with a partner's key. */
+  const check = (apiKey: string) =>
+    fetch(`${services.at(-1)?.url}/v1/inter-agency/eligibility-check`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({
+        identifier: { regNo: "TR/2019/LA/000001" },
+        purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+      }),
+    });
+
   const cwd = async () => (await readFile(join(state, "cwd"), "utf8")).trim();
 
   /** `tvs serve …`, on free ports and until {@link stopServices}, so that documents can be run side by side. */
@@ -92,5 +112,5 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
 
   const set = (name: string, value: string) => run(`${name}='${value}'`);
   const fileText = async (name: string) => readFile(join(await cwd(), name), "utf8");
-  return { home, run, serve, services, stopServices, set, cwd, fileText, close };
+  return { home, run, runWell, check, serve, services, stopServices, set, cwd, fileText, close };
 }

@@ -151,10 +151,13 @@ test("the output in the manual's page key-theft equals the program's output, lin
   const page = await readFile(repository("data/help/key-theft.md"), "utf8");
   for (const { lines, printed } of blocksOf(page)) {
     for (const line of lines) {
-      const { code, stdout, stderr } = await shell.run(line);
+      if (line !== lines.at(-1) || printed === null) {
+        await shell.runWell(line);
+        continue;
+      }
+      const { stdout } = await shell.run(line);
       const said = [...printedAs].reduce((text, [from, to]) => text.replaceAll(from, to), stdout);
-      if (line === lines.at(-1) && printed !== null) expect({ line, said }).toEqual({ line, said: printed });
-      else expect({ line, code, stderr: code === 0 ? "" : stderr }).toEqual({ line, code: 0, stderr: "" });
+      expect({ line, said }).toEqual({ line, said: printed });
     }
   }
 });
