@@ -60,7 +60,7 @@ function layerOf(path: string): string {
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
 const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
-const site = ["site", "manual", "shell-word", ...api];
+const site = ["site", "manual", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "cli",
@@ -90,7 +90,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "access-log": ["domain", "logger"],
   foreign: [],
   manual: ["data", "partner"],
-  "shell-word": [],
   metrics: ["metrics", "domain", "partner", "logger", "data"],
   domain: ["domain", "partner", "data"],
   partner: ["partner"],

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
+import { withEndpoint } from "../harness/endpoint.ts";
 import { until, waitForAnswer } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
@@ -73,21 +74,11 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   afterAll(() => cluster?.close());
 
   test("another node takes over the lead and the deliveries of a killed leader as soon as its lease has ended", async () => {
-    const received: string[] = [];
-    const never = Promise.withResolvers<Response>();
-    const receiver = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      async fetch(request) {
-        received.push(request.headers.get("X-AGENCY-Event-ID") ?? "");
-        return received.length === 1 ? never.promise : new Response(null, { status: 204 });
-      },
-    });
-    try {
+    const answer = (_: unknown, count: number) => (count === 1 ? null : { status: 204 });
+    await withEndpoint(answer, async ({ url, received }) => {
       const partner = await addPartner();
       const killed = (await waitForAnswer(async () => leader(), Boolean)) as ClusterNode;
       const others = nodes.filter((node) => node !== killed);
-      const url = `http://127.0.0.1:${receiver.port}/`;
       await tvsJson("partners", "webhook", "set", partner.id, url);
       // This node gets the deliveries, because the other nodes are suspended.
       for (const node of others) node.signal("SIGSTOP");
@@ -101,13 +92,11 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
       for (const node of others) expect((await partner.check(node)).status).toBe(200);
       await until(() => received.length === 2, 2 * testTimeoutMs);
-      expect(received[1]).toBe(received[0] ?? "");
+      const ids = received.map(({ headers }) => headers["x-agency-event-id"]);
+      expect(ids).toEqual([ids[0], ids[0]]);
       await killed.start();
       expect((await partner.check(killed)).status).toBe(200);
-    } finally {
-      never.resolve(new Response(null, { status: 503 }));
-      await receiver.stop(true);
-    }
+    });
   });
 
   test("the last running node becomes the leader, and refuses a node with another issuer", async () => {

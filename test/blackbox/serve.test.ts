@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, type Service, startService } from "../harness/program.ts";
+import { openClient } from "../harness/raw-client.ts";
 import type { Health } from "./contract.ts";
 import { type Partner, sharedWorld } from "./world.ts";
 
@@ -59,7 +59,7 @@ test.each([
   "%s, sent %d times, ends tvs serve with exit code 0, although an idle connection is open",
   async (signal, times) => {
     const service = await startService({ dataDir: world.dataDir });
-    const { socket } = await openSocket(service);
+    const { socket } = await connectTo(service);
     for (let n = 0; n < times; n++) service.signal(signal);
     expect(await service.exited).toBe(0);
     socket.destroy();
@@ -73,45 +73,29 @@ test.each([
   "a request whose %s is being sent at SIGTERM is answered, new requests are refused, and tvs serve exits with 0",
   async (_part, at) => {
     const service = await startService({ dataDir: world.dataDir });
-    const { socket, received } = await openSocket(service);
+    const client = await connectTo(service);
     const body = JSON.stringify({ identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
     const head = `POST /v1/inter-agency/eligibility-check HTTP/1.1\r\nHost: x\r\nx-agency-api-key: ${partner.apiKey}\r\n`;
     const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-    socket.write(request.slice(0, at));
+    client.write(request.slice(0, at));
     // An answer on another connection shows that the service has read the first bytes of this one.
     await health(service);
     service.signal("SIGTERM");
     await refused(service);
-    socket.write(request.slice(at));
-    const answer = await received;
+    client.write(request.slice(at));
+    const answer = await client.closed;
     expect(answer).toStartWith("HTTP/1.1 200 OK");
     expect(answer).toContain('"signature":"');
     expect(await service.exited).toBe(0);
   },
 );
 
-async function openSocket(service: Service): Promise<{ socket: Socket; received: Promise<string> }> {
-  const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname);
-  await new Promise<void>((resolve, reject) => {
-    socket.once("connect", resolve);
-    socket.once("error", reject);
-  });
-  const received = new Promise<string>((resolve) => {
-    let text = "";
-    socket.on("data", (chunk) => {
-      text += chunk.toString();
-    });
-    socket.on("error", () => resolve(text));
-    socket.on("close", () => resolve(text));
-  });
-  return { socket, received };
-}
+const connectTo = ({ url }: Service) => openClient({ port: Number(new URL(url).port) });
 
 /** Waits until the service takes no new connection any more. */
 async function refused(service: Service): Promise<void> {
   await until(async () => {
-    const opened = await openSocket(service).catch(() => null);
+    const opened = await connectTo(service).catch(() => null);
     // Taken up just before the listener closed, or by the queue of the system: it is not answered.
     opened?.socket.destroy();
     return opened === null;
