@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeCertificate } from "../harness/certificates.ts";
+import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
 import { type Folder, makeFolder } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
@@ -65,6 +65,8 @@ export type World = {
   file(name: string, text: string): Promise<string>;
   importRows(rows: readonly Row[]): Promise<void>;
   partner(options?: PartnerOptions): Promise<Partner>;
+  /** Adds a certificate to a partner. @returns its fingerprint */
+  addCertificate(partner: Partner, certificate: TestCertificate): Promise<string>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** Stops the service, which must exit with 0, and removes the folder. */
   end(): Promise<void>;
@@ -212,10 +214,30 @@ function newWorld(options: WorldOptions) {
     file,
     importRows,
     partner,
+    async addCertificate({ id }, { certPem }) {
+      const path = await file(`${crypto.randomUUID()}.pem`, certPem);
+      const words = ["partners", "cert", "add", id, path];
+      return (await world.tvsJson<{ fingerprint: string }>(...words)).fingerprint;
+    },
     get: (path, headers = {}) => fetch(`${service().url}${path}`, { headers }),
     end: () => stop().finally(() => folder?.remove()),
   };
   return { world, begin };
+}
+
+/** Asks over TLS and a new connection, because an open one has the client certificate of an earlier call. */
+export function fetchOverTls(
+  url: string,
+  certificate: TestCertificate | undefined,
+  init: Pick<RequestInit, "method" | "body"> & { headers?: Record<string, string> } = {},
+): Promise<Response> {
+  const client = certificate === undefined ? {} : { cert: certificate.certPem, key: certificate.keyPem };
+  return fetch(url, {
+    ...init,
+    headers: { ...init.headers, Connection: "close" },
+    tls: { ...client, rejectUnauthorized: false },
+    keepalive: false,
+  });
 }
 
 export async function readJson<T>(response: Response): Promise<T> {
