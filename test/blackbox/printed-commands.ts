@@ -25,7 +25,7 @@ export type Shell = Awaited<ReturnType<typeof openShell>>;
 
 /** @param replaced printed texts, such as addresses, with their replacements in the test */
 export async function openShell(replaced: () => Readonly<Record<string, string>>) {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const [state, programs, home] = ["state", "programs", "work/first"].map((name) => join(folder.path, name));
   if (state === undefined || programs === undefined || home === undefined) throw new Error("no folder");
   for (const path of [state, programs, home]) await mkdir(path, { recursive: true });

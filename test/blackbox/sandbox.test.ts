@@ -12,7 +12,7 @@ let service: Service;
 let printed: string;
 
 beforeAll(async () => {
-  folder = await makeFolder();
+  folder = makeFolder();
   service = await startService({ dataDir: folder.path, args: ["--sandbox"] });
   printed = service.stdout();
 });

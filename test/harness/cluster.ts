@@ -39,7 +39,7 @@ export type Cluster = {
 
 /** Starts the libSQL server and the nodes; the first node makes the register. If one fails, all are removed. */
 export async function startCluster({ nodes, args }: ClusterOptions): Promise<Cluster> {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const closers: (() => Promise<unknown>)[] = [folder.remove];
   const close = async () => {
     for (const end of closers.splice(0).reverse()) await end();

@@ -21,7 +21,7 @@ const file: DriverKind = {
   name: "file",
   kind: "embedded",
   async create() {
-    const folder = await makeFolder();
+    const folder = makeFolder();
     return { open: () => openFile({ file: join(folder.path, "tvs.db") }), destroy: folder.remove };
   },
 };

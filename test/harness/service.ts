@@ -135,7 +135,7 @@ export async function addPartner(
  * Opens the real service in a new folder, with the app of `serve`. Its clock does not move, unless a test passes one.
  */
 export async function openTestService(options: Partial<AppOptions> & { clock?: Clock } = {}) {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(readConfig({ data: folder.path }, {}), {

@@ -36,7 +36,7 @@ export type TestServer = {
 /** Starts the server and waits until it is healthy. It is killed at the latest when this process exits. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const { port = await freePort(), args: more = [] } = options;
-  const own = options.folder === undefined ? await makeFolder() : null;
+  const own = options.folder === undefined ? makeFolder() : null;
   const folder = own?.path ?? options.folder ?? "";
   const url = `http://127.0.0.1:${port}`;
   const address = ["--http-listen-addr", `127.0.0.1:${port}`];
