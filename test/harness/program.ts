@@ -150,19 +150,7 @@ export async function runJson<T>(args: readonly string[], options: RunOptions = 
 
 export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
-export type Service = {
-  readonly url: string;
-  /** The URL of the TLS port; empty if that port is off. */
-  readonly tlsUrl: string;
-  readonly pid: number;
-  stdout(): string;
-  stderr(): string;
-  /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
-  stop(signal?: Signal): Promise<number>;
-  signal(name: Signal): void;
-  /** Resolves with the exit code, which is 128 plus the number of a signal that ended the process. */
-  readonly exited: Promise<number>;
-};
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 type ServeOptions = {
   args?: readonly string[];
@@ -174,7 +162,7 @@ type ServeOptions = {
 };
 
 /** Starts the service on a free port, and waits until it says where it listens. */
-export async function startService(options: ServeOptions): Promise<Service> {
+export async function startService(options: ServeOptions) {
   const { args = [], env = {}, dataDir, program = programWords } = options;
   const words = ["serve", "--data", dataDir, "--port", "0", ...args];
   await prepareRegister(words, env, options.isBare);
@@ -199,13 +187,16 @@ export async function startService(options: ServeOptions): Promise<Service> {
     throw new Error(`serve did not start: ${err.text()}`);
   }
   return {
+    /** Its URLs; `tlsUrl` is empty if the TLS port is off. */
     ...addresses,
     pid: child.pid,
     stdout: out.text,
     stderr: err.text,
+    /** Resolves with the exit code, which is 128 plus the number of a signal that ended the process. */
     exited: child.exited,
-    signal: (name) => child.kill(name),
-    async stop(signal = "SIGTERM") {
+    signal: (name: Signal) => child.kill(name),
+    /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
+    async stop(signal: Signal = "SIGTERM"): Promise<number> {
       child.kill(signal);
       const code = await child.exited;
       await Promise.all([out.ended, err.ended]);
