@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
-
-const root = resolve(import.meta.dir, "..");
+import { dirname, relative, resolve } from "node:path";
+import { filesBelow, read, root } from "./harness/repository.ts";
 
 type SourceFile = {
   readonly path: string;
@@ -14,13 +12,10 @@ type SourceFile = {
 };
 
 function filesOf(folder: string): SourceFile[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => {
-      const path = join(folder, name);
-      const text = readFileSync(join(root, path), "utf8");
-      return { path, text, code: withoutComments(text), imports: importsOf(text) };
-    });
+  return filesBelow(folder, /\.ts$/).map((path) => {
+    const text = read(path);
+    return { path, text, code: withoutComments(text), imports: importsOf(text) };
+  });
 }
 
 /** Lists what a file imports: statically, by re-export and dynamically, types included. */
@@ -191,7 +186,7 @@ function valueImports(file: SourceFile): string[] {
 
 /** The files whose exports are for partners, so that no file here has to import them all. */
 const packageEntries = Object.values(
-  (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports?: object }).exports ?? {},
+  (JSON.parse(read("package.json")) as { exports?: object }).exports ?? {},
 ).map((entry) => String(entry).replace(/^\.\//, ""));
 
 /** The files of this repository that each file imports, statically or dynamically. */

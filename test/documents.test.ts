@@ -1,18 +1,10 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { TvsCommand } from "../cli/command.ts";
 import { rootCommand as commandTable } from "../cli/commands.ts";
 import { headingId } from "../src/manual.ts";
-
-const root = join(import.meta.dir, "..");
-const read = (path: string) => readFileSync(join(root, path), "utf8");
-
-function filesBelow(folder: string, ending: RegExp): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .map((name) => join(folder, name))
-    .filter((path) => ending.test(path) && !path.includes("node_modules"));
-}
+import { filesBelow, read, root } from "./harness/repository.ts";
 
 const documents = [
   "README.md",

@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
+import { addPartner as addPartnerTo } from "../faults/register.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
 import { until, waitForAnswer } from "../harness/eventually.ts";
@@ -35,21 +36,16 @@ function ask(node: ClusterNode, path: string, init: RequestInit = {}): Promise<R
 /** A partner whom all nodes know, and its checks. */
 async function addPartner() {
   const id = `agency-${++partners}`;
-  const words = ["partners", "add", id, "--name", "Agency", "--scopes", "eligibility", "--purposes", "all"];
-  const most = ["--per-minute", "100000", "--per-day", "100000"];
-  const key = await tvsJson<{ apiKey: string; keyId: string }>(...words, ...most);
+  const headers = { Authorization: `Bearer ${await addPartnerTo(cluster.register, id, 100_000)}` };
   const check = (node: ClusterNode, regNo = rows[0]?.reg_no) =>
     ask(node, `${api}/eligibility-check`, {
       method: "POST",
-      headers: { Authorization: `Bearer ${key.apiKey}` },
+      headers,
       body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
     });
-  // A call without the required scope costs nothing, and gets 403 once the node knows the key.
-  const isKnown = async (node: ClusterNode) =>
-    (await ask(node, `${api}/lookup/by-tid/1`, { headers: { Authorization: `Bearer ${key.apiKey}` } }))
-      .status === 403;
+  const isKnown = async (node: ClusterNode) => (await ask(node, `${api}/me`, { headers })).status === 200;
   await until(async () => (await Promise.all(nodes.map(isKnown))).every(Boolean));
-  return { id, ...key, check };
+  return { id, check };
 }
 
 const withFile = <T>(name: string, text: string, act: (file: string) => Promise<T>) =>

@@ -1,17 +1,16 @@
 /** The command lines of a document, run in one shell as a reader would paste them. */
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { makeFolder } from "../harness/folder.ts";
 import { programWords, runToEnd, type Service, startService } from "../harness/program.ts";
+import { read, root } from "../harness/repository.ts";
 
-export const repository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+export const repository = (path: string) => join(root, path);
 
 /** The command lines of a document's `sh` blocks, in order, without comments. */
 export function printedLines(path: string, heading?: string): string[] {
-  const text = readFileSync(repository(path), "utf8");
+  const text = read(path);
   const [, section = ""] = heading === undefined ? ["", text] : text.split(`\n## ${heading}\n`);
   const own = heading === undefined ? section : (section.split(/^## /m)[0] ?? "");
   const blocks = [...own.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { root } from "../harness/repository.ts";
 import { mutatedFiles } from "./files.ts";
 import { namedSurvivors, readSurvivors } from "./survivors.ts";
-
-const root = join(import.meta.dirname, "../..");
 
 test("every mutated file exists, and each of its tests", () => {
   const paths = [...mutatedFiles].flatMap(([file, tests]) => [file, ...tests]);
