@@ -1,9 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
-import { withTempDir } from "../harness/folder.ts";
-import { runJson, type Service, startService } from "../harness/program.ts";
+import { type Service, startService } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
 import type { Health } from "./contract.ts";
 import { type Partner, sharedWorld } from "./world.ts";
@@ -33,23 +30,6 @@ test("tvs serve without signer threads answers a check with a signed envelope", 
     expect(response.status).toBe(200);
     expect(await response.json()).toHaveProperty("signature", expect.stringMatching(/^[\w-]+(\.[\w-]+){2}$/));
   }, ["--signers", "0"]));
-
-test.each([
-  ["on", 200],
-  ["off", 404],
-])("tvs serve keeps an access log and serves status lists as init stored: %s", (stored, status) =>
-  withTempDir(async (folder) => {
-    const dataDir = join(folder, "data");
-    const settings = ["--access-log", stored, "--status-list", stored];
-    const site = ["--issuer", "https://a.example", "--name", "A", "--contact-email", "a@a.example"];
-    await runJson(["init", ...site, ...settings], { dataDir });
-    const service = await startService({ dataDir });
-    await health(service);
-    expect((await fetch(`${service.url}/v1/inter-agency/status`)).status).toBe(status);
-    expect(await service.stop()).toBe(0);
-    expect(existsSync(join(dataDir, "access.log"))).toBe(stored === "on");
-  }),
-);
 
 test.each([
   ["SIGTERM", 1],
