@@ -61,22 +61,24 @@ export type RunOptions = {
   /** The words that start the program, instead of those of TVS_COMMAND. */
   readonly program?: readonly string[];
   /** Whether a missing register is not made, which the command needs. */
-  readonly isBare?: boolean;
+  readonly isBare?: boolean | undefined;
 };
 
 /** The commands for which a missing register is made, as for {@link startService}. */
 const filling = ["teachers import", "partners add", "keys import"];
 
-/** Makes the register that a command needs, if it is missing. */
-export async function prepareRegister(
+/** Makes the register that a command needs, if it is missing. @returns the environment of the command's process */
+export async function prepareCommand(
   words: readonly string[],
-  environment: Environment,
-  isBare: boolean | undefined,
-): Promise<void> {
+  { dataDir, env, isBare }: Pick<RunOptions, "dataDir" | "env" | "isBare">,
+): Promise<Record<string, string>> {
+  const given = { ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env };
   const isFilling = words[0] === "serve" || filling.includes(words.slice(0, 2).join(" "));
-  if (isBare || !isFilling || words.includes("--help")) return;
-  const { makeMissingRegister } = await import("./service.ts");
-  await makeMissingRegister(words, environment);
+  if (!isBare && isFilling && !words.includes("--help")) {
+    const { makeMissingRegister } = await import("./service.ts");
+    await makeMissingRegister(words, given);
+  }
+  return childEnvironment(given);
 }
 
 /** The most commands that run at once. More would only wait for the processors. */
@@ -98,13 +100,8 @@ export async function runTvs(args: readonly string[], options: RunOptions = {}):
 }
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<CommandResult> {
-  const given = {
-    ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
-    ...options.env,
-  };
-  await prepareRegister(args, given, options.isBare);
   const { program = programWords, stdin, cwd } = options;
-  return runToEnd([...program, ...args], { env: childEnvironment(given), stdin, cwd });
+  return runToEnd([...program, ...args], { env: await prepareCommand(args, options), stdin, cwd });
 }
 
 type ProcessOptions = {
@@ -133,20 +130,21 @@ export async function runToEnd(
   return new CommandResult(code, stdout, stderr);
 }
 
-export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-  return requireSuccess(args, await runTvs(args, options));
+/** Makes functions that run a command, and require that it succeeds. @throws Error with its stderr if not */
+export function requiringSuccess(run: typeof runTvs) {
+  async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
+    const finished = await run(args, options);
+    if (finished.code !== 0)
+      throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
+    return finished;
+  }
+  async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+    return (await runWell([...args, "--json"], options)).json<T>();
+  }
+  return { runWell, runJson };
 }
 
-/** Requires that a command succeeded. @throws Error with its stderr if not */
-export function requireSuccess(args: readonly string[], finished: CommandResult): CommandResult {
-  if (finished.code !== 0)
-    throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
-  return finished;
-}
-
-export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
-  return (await runWell([...args, "--json"], options)).json<T>();
-}
+export const { runWell, runJson } = requiringSuccess(runTvs);
 
 export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
@@ -163,14 +161,13 @@ type ServeOptions = {
 
 /** Starts the service on a free port, and waits until it says where it listens. */
 export async function startService(options: ServeOptions) {
-  const { args = [], env = {}, dataDir, program = programWords } = options;
+  const { args = [], env = {}, dataDir, program = programWords, isBare } = options;
   const words = ["serve", "--data", dataDir, "--port", "0", ...args];
-  await prepareRegister(words, env, options.isBare);
   const child = Bun.spawn([...program, ...words], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    env: childEnvironment(env),
+    env: await prepareCommand(words, { env, isBare }),
   });
   const out = collect(child.stdout);
   const err = collect(child.stderr);
