@@ -20,7 +20,7 @@ let data: Awaited<ReturnType<typeof makeFolder>>;
 let sandbox: Service;
 
 beforeAll(async () => {
-  data = await makeFolder();
+  data = makeFolder();
   [installed, sandbox] = await Promise.all([
     installPackage(),
     startService({ dataDir: data.path, args: ["--sandbox"] }),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
-import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
+import { hasHiddenCharacter, shellWord } from "../../src/domain/plain-text.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
 import { canonicalRegNo } from "../../src/domain/teachers/teachers.ts";
 import { csv, row, withImports, withoutRegNo } from "../harness/imports.ts";
@@ -63,4 +63,11 @@ test("a name may have a joiner only between two letters that it joins", () => {
     "علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫",
   ])
     expect(hasHiddenCharacter(text)).toBe(true);
+});
+
+const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
+
+test.each(words)("a shell reads the quoted word %p as it was", (word) => {
+  const { stdout } = Bun.spawnSync(["sh", "-c", `printf %s ${shellWord(word)}`]);
+  expect(stdout.toString()).toBe(word);
 });

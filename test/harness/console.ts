@@ -15,7 +15,7 @@ export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
 
 /** Opens the real service with its console on a free port. Only the test moves its clock. */
 export async function openTestConsole() {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const clock = aClock("2026-03-01T09:30:00Z");
   const config = readConfig({ data: folder.path }, {});
   const consolePort = await listenOnConsolePort(0);

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { type CommandContext, hasRegister, type OpenOptions, openContext } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
+import { type Flags, readConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
@@ -58,16 +59,13 @@ export async function makeMissingRegister(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const option = (name: string) => {
-    const at = words.indexOf(`--${name}`);
-    return at === -1
-      ? words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3)
-      : words[at + 1];
-  };
-  const [data, database] = [option("data") ?? environment.TVS_DATA, option("database")];
-  const isSandbox = words.includes("--sandbox") || "TVS_SANDBOX" in environment;
-  if (isSandbox || (data === undefined && database === undefined && !("TVS_DATABASE" in environment))) return;
-  const flags = { ...(data === undefined ? {} : { data }), ...(database === undefined ? {} : { database }) };
+  const options = { data: { type: "string" }, database: { type: "string" } } as const;
+  const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
+  const isNamed = ["data", "database"].some(
+    (name) => name in values || `TVS_${name.toUpperCase()}` in environment,
+  );
+  if (!isNamed || "sandbox" in values || "TVS_SANDBOX" in environment) return;
+  const flags = Object.fromEntries(Object.entries(values).filter(([name]) => name in options)) as Flags;
   const hasTeacher = words[0] === "serve" || words[0] === "partners";
   // If no register can be made there, the command itself reports the reason.
   try {
@@ -135,7 +133,7 @@ export async function addPartner(
  * Opens the real service in a new folder, with the app of `serve`. Its clock does not move, unless a test passes one.
  */
 export async function openTestService(options: Partial<AppOptions> & { clock?: Clock } = {}) {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(readConfig({ data: folder.path }, {}), {

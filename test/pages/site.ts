@@ -19,7 +19,7 @@ export type Site = Awaited<ReturnType<typeof openSite>>;
  * @param options those of the app, to replace `serve`'s own
  */
 export async function openSite(options: Partial<AppOptions> & { readonly statusList?: boolean } = {}) {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const config = readServeConfig({ data: folder.path, sandbox: true, "public-per-minute": "100000" }, {});
   const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
   const listener = await serve(opening.promise, {

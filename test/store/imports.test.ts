@@ -35,7 +35,7 @@ for (const kind of driverKinds) {
       database = await kind.create();
       driver = await database.open();
       await makeSchema(driver);
-      ({ path: folder, remove } = await makeFolder());
+      ({ path: folder, remove } = makeFolder());
       imports = createImportStore(driver, folder);
       teachers = createTeacherStore(driver);
     });

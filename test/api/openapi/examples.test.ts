@@ -51,7 +51,7 @@ const expired: Partial<TeacherContent> = {
 };
 
 async function openExampleWorld() {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const clock = aClock("2026-03-01T09:30:00.123Z");
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(readConfig({ data: folder.path }, {}), {

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { withContext } from "../../../cli/open.ts";
@@ -12,7 +11,6 @@ import { aSignedAttestation } from "../../domain/evidence/audited-register.ts";
 import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { readKey } from "../../harness/keys.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { anAttestation } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
@@ -20,8 +18,7 @@ import { makeRegister } from "../../harness/service.ts";
 const dataDir = sharedFolder();
 const elsewhere = sharedFolder();
 const config = readConfig({ data: dataDir, issuer: "https://verify.example.org" }, {});
-const signer = { kid: "A", privateKey: createPrivateKey(readKey("active")) };
-const attested = [1, 2, 3].map((n) => aSignedAttestation(n, signer));
+const attested = [1, 2, 3].map(aSignedAttestation);
 const { verificationId = "", jws = "" } = attested[1] ?? {};
 
 const tvs = (...args: string[]) => runTvs(args, { dataDir });

@@ -12,7 +12,7 @@ export type WebhookTerminal = Awaited<ReturnType<typeof makeWebhookTerminal>>;
 type Failure = { error: string; status: number | null; at: number; retryAt?: number };
 
 export async function makeWebhookTerminal() {
-  const { path: dataDir, remove } = await makeFolder();
+  const { path: dataDir, remove } = makeFolder();
   const run = (line: string) => runTvs(line.split(" "), { dataDir });
   return {
     dataDir,

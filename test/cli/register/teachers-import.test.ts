@@ -10,28 +10,20 @@ import { type Cells, csv, row } from "../../harness/imports.ts";
 import { programWords } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-type World = {
-  readonly folder: string;
-  readonly dataDir: string;
-  file(name: string, rows: readonly Cells[] | string): Promise<string>;
-  run(...words: string[]): ReturnType<typeof runTvs>;
-};
+const withFolder = (run: (world: ReturnType<typeof worldIn>) => Promise<void>) =>
+  withTempDir((folder) => run(worldIn(folder)));
 
-function withFolder(run: (world: World) => Promise<void>): Promise<void> {
-  return withTempDir(async (folder) => {
-    const dataDir = join(folder, "data");
-    await makeRegister(dataDir);
-    await run({
-      folder,
-      dataDir,
-      async file(name, content) {
-        const path = join(folder, name);
-        await writeFile(path, typeof content === "string" ? content : csv(content));
-        return path;
-      },
-      run: (...words) => runTvs(["teachers", "import", ...words], { dataDir }),
-    });
-  });
+function worldIn(folder: string) {
+  const dataDir = join(folder, "data");
+  return {
+    ...{ folder, dataDir },
+    async file(name: string, content: readonly Cells[] | string): Promise<string> {
+      const path = join(folder, name);
+      await writeFile(path, typeof content === "string" ? content : csv(content));
+      return path;
+    },
+    run: (...words: string[]) => runTvs(["teachers", "import", ...words], { dataDir }),
+  };
 }
 
 const many = (count: number) =>

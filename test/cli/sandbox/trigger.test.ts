@@ -21,7 +21,7 @@ let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
 
 beforeAll(async () => {
-  folder = await makeFolder();
+  folder = makeFolder();
   service = await startService({ dataDir: folder.path, args: ["--sandbox"] });
 });
 
@@ -106,7 +106,7 @@ test("a starting sandbox replaces a revoked demo key, and keeps the new key at t
 test.each(["trigger license.revoked", "sandbox reset"])(
   "tvs %s on a live register is refused and changes nothing",
   async (line) => {
-    const configuration = await makeFolder();
+    const configuration = makeFolder();
     await makeRegister(configuration.path);
     const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
     const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
