@@ -40,10 +40,7 @@ type Column = {
   readonly unread: UnreadColumn | null;
   readonly translate: Translation;
 };
-type Header = ReturnType<typeof readHeader> & {
-  /** The number of empty cells that the first row has more than the header; undefined before the first row. */
-  surplus?: number;
-};
+type Header = ReturnType<typeof readHeader>;
 
 /** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
 export function headingField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
@@ -197,7 +194,8 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
     const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
     return { field: field ?? null, part: parts[index] ?? null, unread, translate };
   });
-  return { line, columns, constants };
+  const widths: Widths = { format, width: columns.length };
+  return { line, columns, constants, widths };
 }
 
 /** Makes one line of a header cell with several lines. */
@@ -236,13 +234,20 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
 export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
+type Widths = Pick<TableLayout, "format"> & {
+  /** The number of cells of the header. */
+  readonly width: number;
+  /** The number of empty cells that the first row has more than the header; undefined before the first row. */
+  surplus?: number;
+};
+
 /** Whether a row has the header's cells. In CSV it may end with empty cells, as many as the first row has. */
-function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
-  const { columns } = header;
-  if (format !== "csv") return cells.length <= columns.length;
-  const isEmpty = cells.slice(columns.length).every((cell) => cell.trim() === "");
-  header.surplus ??= isEmpty ? Math.max(0, cells.length - columns.length) : 0;
-  return isEmpty && cells.length === columns.length + header.surplus;
+export function fitsHeader({ cells }: TableRecord, widths: Widths): boolean {
+  const { format, width } = widths;
+  if (format !== "csv") return cells.length <= width;
+  const isEmpty = cells.slice(width).every((cell) => cell.trim() === "");
+  widths.surplus ??= isEmpty ? Math.max(0, cells.length - width) : 0;
+  return isEmpty && cells.length === width + widths.surplus;
 }
 
 function rowOf(record: TableRecord, header: Header, { format, delimiter }: TableLayout): RawRow {
@@ -255,7 +260,7 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   };
   refuseFlaws(record, (column) => columns[column]?.field != null);
   if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
-  if (!fits(record, header, format)) return fault(null, "COLUMN_COUNT");
+  if (!fitsHeader(record, header.widths)) return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
     const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
