@@ -8,7 +8,7 @@ import { describeMissing } from "../../src/domain/import/arrival.ts";
 import { type ImportOptions, type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
-import { type ExtractPiece, type Reading, readPieces } from "../../src/domain/import/read.ts";
+import type { Reading } from "../../src/domain/import/read.ts";
 import {
   describeCode,
   type ImportIssue,
@@ -111,29 +111,19 @@ function importExtract(
   return withContext(config, async (operator) => {
     // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost ones.
     await logWriterOf(operator).reconcile();
-    const { settings, blindIndex } = operator;
+    const { settings } = operator;
     const input = {
       name: basename(file),
       bytes: createReadStream(file, { highWaterMark: readBytes }),
       reading: { ...reading, remembered: await rememberedMapping(settings) },
       readSheet: makeSheetReader(mainUrl()),
+      onRemembered: () => printNote("read by the remembered mapping; tvs teachers map --show prints it"),
     };
-    const pieces = notingMapping(readPieces(input, blindIndex));
-    const result = await importRegister({ name: input.name, pieces }, importDependencies(operator), options);
+    const result = await importRegister(input, importDependencies(operator), options);
     const isApplied = result.dryRun !== true && result.stopped === undefined;
     if (isApplied && reading.mapping !== undefined) await rememberMapping(settings, reading.mapping);
     return result;
   });
-}
-
-async function* notingMapping(pieces: AsyncIterable<ExtractPiece>): AsyncGenerator<ExtractPiece> {
-  let isNoted = false;
-  for await (const piece of pieces) {
-    if (!isNoted && piece.mappedBy === "remembered")
-      printNote("read by the remembered mapping; tvs teachers map --show prints it");
-    isNoted = true;
-    yield piece;
-  }
 }
 
 /** Handles signals such as Ctrl-C: the first stops the import after the current commit, the second ends the process. */

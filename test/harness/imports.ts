@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import type { Reading } from "../../src/domain/import/read.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
@@ -56,10 +55,7 @@ export function withImports(run: (world: TestImports) => Promise<void>): Promise
       };
       const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes), reading };
       const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
-      const result = await importRegister({ name, pieces: readPieces(input, blindIndex) }, dependencies, {
-        ...rest,
-        writeReport,
-      });
+      const result = await importRegister(input, dependencies, { ...rest, writeReport });
       return { ...result, report: { ...(JSON.parse(text) as Report), text } };
     }
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
@@ -53,7 +52,7 @@ for (const kind of driverKinds) {
       const input = { name: "extract.csv", bytes: bytesOf(csv(rows)) };
       const calendar = createCalendar("Africa/Lagos");
       return importRegister(
-        { name: input.name, pieces: readPieces(input, blindIndex) },
+        input,
         { teachers, imports, blindIndex, calendar, clock: systemClock, actor: "test" },
         { maxChunkRows: 50, allowChange: true },
       );

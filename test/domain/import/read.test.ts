@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createReadStream } from "node:fs";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import type { TvsError } from "../../../src/domain/errors.ts";
-import { readPieces } from "../../../src/domain/import/read.ts";
+import { readExtract } from "../../../src/domain/import/read.ts";
 import { csv, row, withImports, withoutRegNo } from "../../harness/imports.ts";
 import { catchError } from "../../harness/rejection.ts";
 
@@ -49,8 +49,8 @@ const cellsOf = async (name: string) => {
   const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
   const rows: (string | null)[] = [];
   const bytes = createReadStream(file);
-  for await (const piece of readPieces({ name, bytes }, createBlindIndex(new Uint8Array(32))))
-    rows.push(...piece.rows.map(({ patch }) => patch?.licenseExpiryDate ?? null));
+  for await (const some of readExtract({ name, bytes }, createBlindIndex(new Uint8Array(32))).rows)
+    rows.push(...some.map(({ patch }) => patch?.licenseExpiryDate ?? null));
   return rows;
 };
 
