@@ -256,37 +256,30 @@ function askForRevoked({ chosen, rows }: Found, ask: Ask): void {
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
-/** The date fields, the one with the latest dates first. */
-const fieldsByTime: readonly ImportField[] = [
-  "licenseExpiryDate",
-  "licenseIssueDate",
-  "certificateIssueDate",
-];
+const dateFields: readonly ImportField[] = ["licenseExpiryDate", "licenseIssueDate", "certificateIssueDate"];
 const maxOffered = 5;
 
 /** Asks whether unrecognised columns of dates are the date fields that still lack a column. */
 function askForDateFields({ chosen, profiles }: Found, ask: Ask): void {
   const taken = new Set(chosen.values());
-  const free = fieldsByTime.filter((field) => !chosen.has(field));
+  const free = dateFields.filter((field) => !chosen.has(field));
+  const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
   const isOffered = (column: ColumnProfile) =>
     column.name !== "" &&
     !taken.has(column) &&
     !isPrivateOrUnstoredColumn(column.name) &&
     column.filled > 0 &&
-    countDates(column) / column.filled >= 0.95;
-  const offered = profiles
-    .filter(isOffered)
-    .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
-  for (const [index, column] of offered.slice(0, maxOffered).entries()) {
-    const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
+    countDates(column) / column.filled >= 0.95 &&
     // A column that is mostly empty may be the dates of revocation, which few teachers have.
-    const isSparse = column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
-    if (open.length === 0 || (free.length === 0 && !isSparse)) continue;
-    const names = open.map((field) => columnOfField[field]);
-    const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
+    (free.length > 0 || column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0));
+  if (open.length === 0) return;
+  const names = open.map((field) => columnOfField[field]).join(" or ");
+  for (const column of profiles.filter(isOffered).slice(0, maxOffered)) {
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
     const label = toLabel(column);
-    const move = `if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`;
-    ask(label, `${label} holds dates${span} and is left out; ${move}`);
+    ask(
+      label,
+      `${label} holds dates${span} and is left out; if it is ${names}, move it from \`ignore\` to \`columns\``,
+    );
   }
 }
