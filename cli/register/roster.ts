@@ -7,7 +7,12 @@ import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/d
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
-import { convertToUtf8, type Encoding, readByteOrderMark } from "../../src/domain/import/text.ts";
+import {
+  convertToUtf8,
+  type Encoding,
+  readBeginning,
+  readByteOrderMark,
+} from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
 import { windowStartsAt } from "../../src/domain/quota-windows.ts";
 import { evaluateList, type ListRequest, signStatement } from "../../src/domain/statements.ts";
@@ -160,14 +165,8 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
  */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
-  const pieces = bytes[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  if (first.done === true) return;
-  const whole = (async function* () {
-    yield first.value;
-    yield* { [Symbol.asyncIterator]: () => pieces };
-  })();
-  const text = convertToUtf8(whole, encoding ?? readByteOrderMark(first.value) ?? "utf-8");
+  const { beginning, whole } = await readBeginning(bytes);
+  const text = convertToUtf8(whole, encoding ?? readByteOrderMark(beginning) ?? "utf-8");
   for await (const records of readCsv(text, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
 }

@@ -24,6 +24,7 @@ import {
   type Encoding,
   isXlsOrEncrypted,
   isZipArchive,
+  readBeginning,
   readByteOrderMark,
   refuseCompressedOrPdf,
   refuseUnexpectedUtf8,
@@ -70,16 +71,15 @@ type ReadableTable = {
 };
 type NdjsonFile = { readonly beginning: Uint8Array; readonly whole: AsyncIterable<Uint8Array> };
 
-/** Bytes at a text's beginning from which its format, encoding, delimiter and header are found. */
-const beginningBytes = 64 * 1024;
-
 /**
  * Finds the format of a file by its first bytes and its name, and opens the file.
  * @throws UnreadableError for an unknown format
  */
 async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile> {
   const { name, reading = {} } = input;
-  const { beginning, whole } = await beginningOf(input.bytes);
+  const { beginning, whole } = await readBeginning(input.bytes);
+  if (beginning.length === 0) throw new UnreadableError(1, "the file is empty");
+  refuseCompressedOrPdf(beginning);
   if (isWorkbook(beginning, name)) {
     const { name: sheet, records } = await readSheetOf(whole, input);
     const open = () => ({ format: "xlsx", delimiter: ",", sheet, records: once(records) }) as const;
@@ -107,33 +107,6 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
       "this is one JSON array; write NDJSON, one object a line, with the members that the manual names, or CSV",
     );
   return text.trimStart().startsWith("{");
-}
-
-async function beginningOf(
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ beginning: Uint8Array; whole: AsyncIterable<Uint8Array> }> {
-  const pieces = bytes[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
-  let length = 0;
-  while (length < beginningBytes) {
-    const next = await pieces.next();
-    if (next.done) break;
-    first.push(next.value);
-    length += next.value.length;
-  }
-  if (length === 0) throw new UnreadableError(1, "the file is empty");
-  const beginning = Buffer.concat(first).subarray(0, beginningBytes);
-  refuseCompressedOrPdf(beginning);
-  return { beginning, whole: joined(first, pieces) };
-}
-
-async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGenerator<T> {
-  try {
-    yield* first;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
 }
 
 /** Opens a CSV text. The options decide its encoding and delimiter, else the mapping, else the text itself. */

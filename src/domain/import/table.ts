@@ -158,18 +158,30 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
   if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
-  const headings = cells.map(joinLines);
-  const fields = headings.map((name) => headingField(name, mapping));
-  const parts = headings.map((name) => mapping?.partOf(name) ?? null);
-  const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
-  const twice = fields.find((_, index) => keys[index] != null && keys.indexOf(keys[index]) !== index);
+  const columns = cells.map((cell, index): Column => {
+    const name = joinLines(cell);
+    const field = headingField(name, mapping);
+    const label = safeLabel(name, `column ${index + 1}`);
+    if (field != null) names.fields.push(field);
+    else if (field === undefined && (name !== "" || format === "csv"))
+      names.unknown.push({ label, near: closestField(name) });
+    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
+    const unread = field === undefined || isOwn ? unreadColumn(name, label, isOwn) : null;
+    if (unread !== null) names.unread.push(unread);
+    const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
+    return { field: field ?? null, part: mapping?.partOf(name) ?? null, unread, translate };
+  });
+  const fields = columns.map(({ field }) => field);
+  const keys = columns.map(({ field, part }) => field && `${field} ${part}`);
+  const twice = fields.find((field, index) => field !== null && keys.indexOf(keys[index] ?? "") !== index);
+  const both = constants.find(([field]) => fields.includes(field));
   const refusal = (field: ImportField, why: string) =>
     new UnreadableError(line, `the header names the column ${columnOfField[field]}${why}`);
   if (twice != null) throw refusal(twice, " twice");
-  const both = constants.find(([field]) => fields.includes(field));
   if (both !== undefined) throw refusal(both[0], ", and the mapping gives it as a constant");
+  for (const [field] of constants) names.fields.push(field);
   const absent = requiredFields
-    .filter((field) => !fields.includes(field) && !constants.some(([given]) => given === field))
+    .filter((field) => !names.fields.includes(field))
     .map((field) => columnOfField[field]);
   if (absent.length > 0) {
     const columns = absent.length === 1 ? "column" : "columns";
@@ -178,24 +190,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
     const words = `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ${remedy}`;
     throw new UnreadableError(line, words);
   }
-  for (const [index, name] of headings.entries()) {
-    const field = fields[index];
-    if (field != null) names.fields.push(field);
-    else if (field === undefined && (name !== "" || format === "csv"))
-      names.unknown.push({ label: safeLabel(name, `column ${index + 1}`), near: closestField(name) });
-  }
-  for (const [field] of constants) names.fields.push(field);
-  const columns = headings.map((name, index): Column => {
-    const field = fields[index];
-    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
-    const isUnread = field === undefined || isOwn;
-    const unread = isUnread ? unreadColumn(name, safeLabel(name, `column ${index + 1}`), isOwn) : null;
-    if (unread !== null) names.unread.push(unread);
-    const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
-    return { field: field ?? null, part: parts[index] ?? null, unread, translate };
-  });
-  const widths: Widths = { format, width: columns.length };
-  return { line, columns, constants, widths };
+  return { line, columns, constants, widths: { format, width: columns.length } as Widths };
 }
 
 /** Makes one line of a header cell with several lines. */
