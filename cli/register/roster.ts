@@ -23,7 +23,7 @@ import {
   type RosterHeader,
   type RosterRow,
   readRosterHeader,
-  readTeacherOfRow,
+  readRosterRow,
 } from "../../src/domain/teachers/roster.ts";
 import { validateBySchema } from "../../src/http/request-body.ts";
 import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
@@ -136,14 +136,16 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
   let header: RosterHeader | undefined;
   let checks: Promise<RosterRow>[] = [];
   try {
-    for await (const { line, cells } of readRecords(file, encoding)) {
+    for await (const record of readRecords(file, encoding)) {
       if (header === undefined) {
-        header = readRosterHeader(cells);
+        header = readRosterHeader(record.cells);
         continue;
       }
-      const one = listed.length > maxListed ? null : readTeacherOfRow(cells, header);
-      if (one !== null) listed.push(one);
-      checks.push(checkRosterRow(cells, { header, line }, dependencies));
+      const row = readRosterRow(record, header);
+      const [identifier] = row.identifiers;
+      if (typeof identifier === "object" && listed.length <= maxListed)
+        listed.push({ identifier, name: row.name || null });
+      checks.push(checkRosterRow(row, dependencies));
       if (checks.length < width) continue;
       results.push(...(await Promise.all(checks)));
       checks = [];
