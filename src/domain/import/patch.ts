@@ -124,7 +124,7 @@ function revocationAfter(
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0;
-  return typeof one === "object" && JSON.stringify(one) === JSON.stringify(other);
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Checks the record that a row would result in. */

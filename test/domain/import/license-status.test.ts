@@ -92,9 +92,3 @@ test("a file with an unread column of licence statuses is refused, unless a mapp
       expect(await catchError(add(mixed("Remarks"), options))).toMatchObject({ code: "INPUT_UNREADABLE" });
     expect(await add(mixed("Remarks"), reading({ ignore: ["Remarks"] }))).toMatchObject({ inserted: 3 });
   }));
-
-test("the NDJSON member licenceStatus is read", () =>
-  withImports(async (world) => {
-    await world.add(lineOf({ licenceStatus: "revoked" }), { name: "a.ndjson" });
-    expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
-  }));
