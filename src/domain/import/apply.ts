@@ -19,8 +19,6 @@ import type { ImportIssue } from "./report.ts";
 
 /** Milliseconds for which a chunk's commit may hold the write lock. Few beside a service, whose writes must wait. */
 const lockMs = { alone: 2_000, besideService: 3 };
-/** The pause after a commit, if a service writes too, as a multiple of the time for which the commit held the lock. */
-const restFactor = 2;
 /** Rows of the first chunk. Later chunks have as many rows as fit into `lockMs`, by the time of the last chunk. */
 const firstRows = 20;
 const minRows = 10;
@@ -55,7 +53,7 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       if (rows.length === 0) return run;
       const done = await imports.commit(run, (teachers) => planChunk(run, rows, { ...context, teachers }));
       if (done === null) throw supersededError(run.applied);
-      const { planned, heldMs, othersWrote } = done;
+      const { planned, heldMs } = done;
       addIssues(planned.refused);
       run = planned.next;
       onRow(run.applied);
@@ -63,8 +61,9 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       const target = isBeside ? lockMs.besideService : lockMs.alone;
       const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
       chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minRows, fitting)));
-      // Waits even for 0 ms, because a signal such as Ctrl-C is delivered only in a turn of the event loop.
-      await wait(isBeside && othersWrote ? heldMs * restFactor : 0);
+      // Pauses as long as the commit took, so that a service beside the import can write half of the time. Waits even
+      // for 0 ms, because a signal such as Ctrl-C is delivered only in a turn of the event loop.
+      await wait(isBeside ? heldMs : 0);
     }
   } catch (error) {
     if (!isTvsError(error) || !error.code.startsWith("STORE_")) throw error;
