@@ -13,7 +13,7 @@ import { compileMapping, type Mapping } from "./mapping.ts";
 import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
 import { type Ask, chooseColumns, plainColumnName, type Question, toLabel } from "./suggested-columns.ts";
-import { addDateReason, askForEncoding, proposeValues } from "./suggested-words.ts";
+import { addDateReason, proposeValues } from "./suggested-words.ts";
 import {
   type BelowHeader,
   findHeader,
@@ -61,7 +61,8 @@ export async function suggestMapping(
   const { values, dates, why } = proposeValues(found, ask);
   askForName(found, ask);
   askForMissing(found, ask);
-  if (known.isEncodingGuessed === true) askForEncoding(found, ask);
+  if (known.isEncodingGuessed === true)
+    ask("encoding", "the file is not UTF-8 and is read as windows-1252; if that is wrong, give --encoding");
   if (uneven.rows > 0) ask("rows", describeUneven(uneven));
   const fields = new Map([...chosen].map(([field, column]) => [column.name, columnOfField[field]]));
   for (const [index, column] of parts.entries()) fields.set(column.name, `name.${index + 1}`);

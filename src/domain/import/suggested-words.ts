@@ -168,17 +168,6 @@ function count(texts: number): string {
   return texts === 1 ? "1 text" : `${texts} texts`;
 }
 
-/** Asks whether the guessed character set is right, and shows a name with a letter beyond ASCII. */
-export function askForEncoding({ chosen, parts }: Found, ask: Ask): void {
-  const columns = [chosen.get("name"), ...parts, chosen.get("state"), chosen.get("category")];
-  const name = columns.map((column) => column?.accented).find((text) => text != null);
-  const shown = name == null ? "" : `: a name reads ${valueLabel(name)}`;
-  ask(
-    "encoding",
-    `the file is not UTF-8 and is read as windows-1252${shown}; if that is wrong, give --encoding`,
-  );
-}
-
 /** Finds the form in which the file's dates are written. Asks if several forms are possible. */
 function chooseDates({ chosen }: Found, ask: Ask): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
