@@ -12,7 +12,6 @@ import {
 } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { keepForever, retentionSettings } from "../../src/domain/evidence/retention.ts";
-import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
@@ -94,7 +93,7 @@ export const initCommand = command({
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
     );
-    warnOfTrialIssuer(args, answers);
+    hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
   },
 });
 
@@ -188,15 +187,6 @@ function nextCommands(flags: Flags, file: string | undefined): string[] {
 function camelCaseNames(answers: Answers): Answers {
   const name = (option: string) => option.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(answers).map(([option, value]) => [name(option), value]));
-}
-
-/** Warns of an issuer that partners cannot reach or trust: a loopback address, or http. */
-function warnOfTrialIssuer(args: { json?: unknown }, { issuer = "" }: Answers): void {
-  const flaw = issuerFlaw(issuer);
-  if (flaw === "loopback")
-    printNote("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
-  if (flaw === "http") printNote("this issuer is http: whoever is on the way can change what partners read");
-  hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }
 
 /**

@@ -14,12 +14,11 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../../src/domain/teachers/changes.ts";
-import { exportSubject, exportTeachers, type SubjectExport } from "../../src/domain/teachers/export.ts";
+import { exportSubject, exportTeachers } from "../../src/domain/teachers/export.ts";
 import {
   describeEvent,
   describeHistoryLine,
   describeTeacher,
-  readAttestationCountAndLastEvent,
   revocationText,
 } from "../../src/domain/teachers/record.ts";
 import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
@@ -31,7 +30,6 @@ import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Cell,
   type Columns,
-  escapeControls,
   formatList,
   formatRecord,
   hint,
@@ -93,49 +91,9 @@ const exportSubjectCommand = operatorCommand({
     const { stores, blindIndex, clock } = operator;
     const kept = await readRetentionState(operator);
     const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
-    print(args, held, () => exportText(held));
+    print(args, held, () => safeJson(held));
   },
 });
-
-function exportText(held: SubjectExport): string {
-  const { exportedAt, record: stored, history, lookups, verifiedBy, watchedBy, notes } = held;
-  const names = (partners: readonly string[]) => partners.map(escapeControls).join("\n") || "no partner";
-  const { profile = null, ...fields } = stored ?? {};
-  const sections: Record<string, string> = {
-    RECORD:
-      stored === null
-        ? "none; only lookups of this NIN are stored"
-        : formatRecord(fields as Record<string, Cell>),
-    ...(profile === null ? {} : { PROFILE: safeJson(profile) }),
-    HISTORY: history.length === 0 ? "none" : formatList(history, subjectHistoryColumns),
-    "LOOKUPS BY PARTNERS": lookups.length === 0 ? "none" : formatList(lookups, lookupColumns),
-    "VERIFIED BY": names(verifiedBy),
-    "WATCHED BY": names(watchedBy),
-    NOTES: notes.join("\n"),
-  };
-  const texts = Object.entries(sections).map(([title, text]) => `${title}\n${text}`);
-  return [`exported at ${exportedAt}`, ...texts].join("\n\n");
-}
-
-const subjectHistoryColumns: Columns<SubjectExport["history"][number]> = {
-  TIME: "at",
-  WHAT: (line) => (line.type === "event" ? line.eventType : line.action),
-  "STATUS AFTER": (line) =>
-    line.type === "event" ? null : `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
-  REASON: (line) => (line.type === "event" ? null : line.reason),
-};
-
-const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
-  TIME: "verifiedAt",
-  PARTNER: "partnerId",
-  OPERATION: "operation",
-  PURPOSE: "purpose",
-  ASKED: "reference",
-  STATUS: "status",
-  ELIGIBLE: ({ eligible }) => yesNo(eligible),
-  CONTEXT: ({ context }) => (context === null ? null : JSON.stringify(context)),
-  "VERIFICATION ID": "verificationId",
-};
 
 /** `revoke` lists the partners that got the answer VALID within this time before the revocation. */
 const answeredValidMs = 90 * 86_400_000;
@@ -160,16 +118,20 @@ const showCommand = operatorCommand({
   args: refArg,
   async act(operator, args) {
     const teacher = await requireTeacher(operator.teachers, args.ref);
-    const described = {
-      ...describeTeacher(teacher, operator),
-      ...(await readAttestationCountAndLastEvent(operator, teacher.id)),
-    };
+    const [attestations, events] = await Promise.all([
+      operator.attestations.countOfTeacher(teacher.id),
+      operator.teachers.events(teacher.id),
+    ]);
+    const lastEvent = events.map(describeEvent).at(-1) ?? null;
+    const described = { ...describeTeacher(teacher, operator), attestations, lastEvent };
     print(args, described, () => teacherText(described));
   },
 });
 
-type DescribedTeacher = ReturnType<typeof describeTeacher> &
-  Awaited<ReturnType<typeof readAttestationCountAndLastEvent>>;
+type DescribedTeacher = ReturnType<typeof describeTeacher> & {
+  readonly attestations: number;
+  readonly lastEvent: ReturnType<typeof describeEvent> | null;
+};
 
 function teacherText({ profile, lastEvent, attestations, ...teacher }: DescribedTeacher): string {
   const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
@@ -233,7 +195,7 @@ type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 /** Lists the partners that got the answer VALID. Runs after the revocation, to include answers just before it. */
 async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
   const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
-  return answered.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
+  return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
 }
 
 function changeText(

@@ -9,7 +9,6 @@ import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../s
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
@@ -152,8 +151,7 @@ function importFixtures(operator: CommandContext, teachers: typeof sandboxTeache
 /** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
-  const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
-  return importRegister({ name, pieces }, importDependencies(operator), options);
+  return importRegister({ name, bytes: inOnePiece(text) }, importDependencies(operator), options);
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { importDependencies } from "../../cli/open.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { aPartner } from "../harness/samples.ts";
 
@@ -22,8 +21,7 @@ async function load(text: string): Promise<void> {
     yield new TextEncoder().encode(text);
   }
   const name = "/home/someone/extract.csv";
-  const pieces = readPieces({ name, bytes: bytes() }, world.operator.blindIndex);
-  await importRegister({ name, pieces }, importDependencies(world.operator), {
+  await importRegister({ name, bytes: bytes() }, importDependencies(world.operator), {
     baseline: true,
     allowChange: true,
   });
