@@ -54,19 +54,19 @@ function members<T extends v.ObjectEntries>(entries: T) {
 
 const siteSchema = members({
   name: line(120),
-  logo: v.optional(logo),
-  accent: v.optional(accent),
-  contact: v.optional(
+  logo: v.exactOptional(logo),
+  accent: v.exactOptional(accent),
+  contact: v.exactOptional(
     members({
-      email: v.optional(email),
-      phone: v.optional(phone),
-      url: v.optional(url),
-      address: v.optional(line(300)),
+      email: v.exactOptional(email),
+      phone: v.exactOptional(phone),
+      url: v.exactOptional(url),
+      address: v.exactOptional(line(300)),
     }),
   ),
-  privacyUrl: v.optional(url),
-  accessibilityUrl: v.optional(url),
-  reportUrl: v.optional(url),
+  privacyUrl: v.exactOptional(url),
+  accessibilityUrl: v.exactOptional(url),
+  reportUrl: v.exactOptional(url),
 });
 
 /**
