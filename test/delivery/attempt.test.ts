@@ -39,14 +39,8 @@ test.each(single.map((vector) => [vector.name, vector] as const))(
   },
 );
 
-test.each<[string, Partial<Parameters<typeof signDelivery>[0]>]>([
-  ["without a secret", { secrets: [] }],
-  ["with three secrets", { secrets: [newer, older, newer] }],
-  ["with an empty secret", { secrets: [newer, ""] }],
-  ["at a fraction of a second", { timestampSeconds: 0.5 }],
-  ["before 1970", { timestampSeconds: -1 }],
-])("signDelivery throws RangeError if it is called %s", (_what, change) => {
-  expect(() => signDelivery({ body, secrets: [newer], timestampSeconds, ...change })).toThrow(RangeError);
+test("signDelivery refuses an empty secret, with which anybody could sign", () => {
+  expect(() => signDelivery({ body, secrets: [newer, ""], timestampSeconds })).toThrow(RangeError);
 });
 
 test("Stripe's library verifies a delivery with either secret of a rotation", async () => {

@@ -38,11 +38,6 @@ test("the eleventh failed attempt of a delivery is the last, whatever Retry-Afte
   }
 });
 
-test.each([0, -1, 1.5, Number.NaN])("%d is not the number of a delivery attempt", (attempt) => {
-  const next = () => nextAttempt({ attempt, retryAfterSeconds: null, random: least });
-  expect(next).toThrow(RangeError);
-});
-
 test("the schedule of a delivery ends before its endpoint is disabled for failing", () => {
   const longestMs = retryStepsMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
   expect(longestMs).toBeLessThan(endpointFailureLimitMs);
