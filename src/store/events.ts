@@ -25,7 +25,7 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** The domain's `isPublishedTo` (domain/event-filter.ts) in SQL. */
+/** SQL: whether a partner gets the event, by its event filter. A test event has no teacher. */
 const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(event_filter, '"' || event_type || '"') > 0
   AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
