@@ -69,7 +69,7 @@ async function open(stores: TestStores, around: Around) {
   });
   const partner = { ...aPartner("agency"), ...around.partner };
   const authenticated = { partner, credential: "KeyId0000000" };
-  const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
+  const quota = createQuota({ clock, store: stores.quotaStore });
 
   async function ask(operation: AttestedOperation, asked: VerificationRequest): Promise<CallAnswer> {
     const call = quota.open();
