@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { nextAttempt } from "../domain/webhook-schedule.ts";
@@ -10,7 +11,6 @@ import type { AttemptResult } from "./exchange.ts";
 const senderLimits = {
   maxAttempts: 128,
   maxAttemptsPerEndpoint: 8,
-  maxAttemptsFailing: 2,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
   /** How long a lease lasts. After it, another sender takes over the deliveries of a dead process. */
@@ -53,26 +53,22 @@ export function startSender(dependencies: SenderDependencies) {
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
   let isClosing = false;
-  let nextLaunch: ReturnType<typeof setImmediate> | undefined;
 
-  /** Leases deliveries and begins attempts until the limits are reached or nothing is due. */
+  /**
+   * Begins attempts, and leases deliveries when none is left, until the limits are reached or nothing is due. A few
+   * attempts begin at a time (0.2 ms each), so that API calls are answered in between.
+   */
   async function fill(): Promise<void> {
-    launch();
-    while (!isClosing && (await intake.lease())) launch();
-  }
-
-  /** Begins a few attempts at a time (0.2 ms each), so that API calls are answered in between. */
-  function launch(): void {
-    clearImmediate(nextLaunch);
-    nextLaunch = undefined;
-    if (isClosing) return;
-    for (let begun = 0; begun < maxLaunchesAtOnce; begun++) {
+    for (let begun = 1; !isClosing; begun++) {
       const attempt = queues.next(timers.elapsed() - longestWaitMs(limits));
-      if (attempt === null) return;
+      if (attempt === null) {
+        if (!(await intake.lease())) return;
+        continue;
+      }
       const run = carryOut(attempt).finally(() => underWay.delete(run));
       underWay.add(run);
+      if (begun % maxLaunchesAtOnce === 0) await nextTurn();
     }
-    nextLaunch = setImmediate(launch);
   }
 
   async function carryOut(attempt: RunningAttempt): Promise<void> {
@@ -122,17 +118,16 @@ export function startSender(dependencies: SenderDependencies) {
     async settle(): Promise<void> {
       intake.markStale();
       await loop.wake({ look: true });
-      while (underWay.size > 0 || nextLaunch !== undefined) {
+      while (underWay.size > 0) {
         await Promise.all(underWay);
         await loop.rest();
-        await new Promise((resolve) => setImmediate(resolve));
+        await nextTurn();
       }
     },
     /** Releases leases without an attempt. Attempts under way get `drainMs`; a later sender repeats those it aborts. */
     async close(): Promise<void> {
       isClosing = true;
       stopPolling();
-      clearImmediate(nextLaunch);
       const takeBackCut = timers.after(limits.drainMs, () => cutOff.abort());
       await loop.rest();
       await intake.giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));

@@ -9,7 +9,6 @@ import type { LeasedDelivery, SendableEndpoint } from "../../src/domain/deliveri
 const limits = {
   maxAttempts: 8,
   maxAttemptsPerEndpoint: 3,
-  maxAttemptsFailing: 1,
   maxHeldPerEndpoint: 6,
   maxHeld: 20,
 };
@@ -56,25 +55,19 @@ test("endpoints get attempts in turn, up to the limit of each endpoint and of al
   expect(names(launchAll(queues))).toBe("c");
 });
 
-test("each failing endpoint gets one attempt at a time, and all of them half of the attempts", () => {
+test("an endpoint gets one attempt at a time after a failure, until its next success or another URL", () => {
   const queues = createEndpointQueues(limits);
-  const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
-  queues.update([...failing, endpoint("good")], 1);
+  queues.update([endpoint("dead", { failingSince: 1 }), endpoint("good")], 1);
   fill(queues);
-  expect(names(launchAll(queues))).toBe("v w x y good good good");
-});
-
-test("an endpoint is failing after three failures in a row, and recovers after one success", () => {
-  const queues = createEndpointQueues(limits);
-  queues.update([endpoint("a")], 1);
+  const [probe, attempt, ...others] = launchAll(queues) as [RunningAttempt, RunningAttempt];
+  expect(names([probe, attempt, ...others])).toBe("dead good good good");
+  queues.end(probe, false);
+  for (const one of [attempt, ...others]) queues.end(one, true);
+  expect(names(launchAll(queues))).toBe("good");
   fill(queues);
-  for (const attempt of launchAll(queues)) queues.end(attempt, true);
-  const probes = launchAll(queues);
-  expect(probes.length).toBe(1);
-  queues.end(probes[0] as RunningAttempt, false);
-  expect(launchAll(queues).length).toBe(2);
-  fill(queues);
-  expect(launchAll(queues).length).toBe(1);
+  expect(names(launchAll(queues))).toBe("dead dead dead");
+  queues.update([endpoint("good", { url: "https://moved.example/" })], 1);
+  expect(names(launchAll(queues))).toBe("good good");
 });
 
 test("leased deliveries are limited for each endpoint and in total", () => {
