@@ -27,7 +27,7 @@ test.each(steps)(
       nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
     expect([after(0), after(0.5)]).toEqual([waitMs, waitMs]);
     expect([after(0.99, half), after(1.6, most)]).toEqual([waitMs * 1.1, waitMs * 1.6].map(Math.round));
-    expect([after(2, most), after(1000, most)]).toEqual([waitMs * 2, waitMs * 2]);
+    expect([2, 1000, 1e30].map((share) => after(share, most))).toEqual([waitMs * 2, waitMs * 2, waitMs * 2]);
   },
 );
 
