@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
+import type { Clock } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
@@ -46,7 +46,6 @@ export type Sender = ReturnType<typeof startSender>;
 export function startSender(dependencies: SenderDependencies) {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
-  const timers = timersOf(clock);
   const queues = createEndpointQueues(limits);
   const intake = createIntake(dependencies, queues, limits);
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
@@ -60,7 +59,7 @@ export function startSender(dependencies: SenderDependencies) {
    */
   async function fill(): Promise<void> {
     for (let begun = 1; !isClosing; begun++) {
-      const attempt = queues.next(timers.elapsed() - longestWaitMs(limits));
+      const attempt = queues.next(performance.now() - longestWaitMs(limits));
       if (attempt === null) {
         if (!(await intake.lease())) return;
         continue;
@@ -105,13 +104,8 @@ export function startSender(dependencies: SenderDependencies) {
     }
   }
 
-  const loop = createWorkLoop(work, timers);
-  let stopPolling = timers.after(limits.pollMs, poll);
-
-  function poll(): void {
-    stopPolling = timers.after(limits.pollMs, poll);
-    void loop.wake({ look: true });
-  }
+  const loop = createWorkLoop(work);
+  const polling = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
 
   return {
     /** Polls now; resolves when every due delivery that may be sent has had its attempt. */
@@ -127,12 +121,12 @@ export function startSender(dependencies: SenderDependencies) {
     /** Releases leases without an attempt. Attempts under way get `drainMs`; a later sender repeats those it aborts. */
     async close(): Promise<void> {
       isClosing = true;
-      stopPolling();
-      const takeBackCut = timers.after(limits.drainMs, () => cutOff.abort());
+      clearInterval(polling);
+      const draining = setTimeout(() => cutOff.abort(), limits.drainMs);
       await loop.rest();
       await intake.giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
       await Promise.all(underWay);
-      takeBackCut();
+      clearTimeout(draining);
     },
   };
 }
@@ -143,7 +137,6 @@ function createIntake(
   queues: EndpointQueues,
   limits: SenderLimits,
 ) {
-  const { elapsed } = timersOf(clock);
   let revision = "";
   let isStale = true;
 
@@ -157,7 +150,7 @@ function createIntake(
   return {
     /** Updates the queues. Costs one point read, unless the outbox has changed or a delivery has become due. */
     async look(): Promise<void> {
-      await giveBack(queues.takeStale(elapsed() - longestWaitMs(limits)));
+      await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
       const current = await outbox.revision();
       if (current === revision && !isStale && !queues.isDue(clock.now())) return;
       revision = current;
@@ -168,7 +161,7 @@ function createIntake(
     async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;
-      const leasedAtMs = elapsed();
+      const leasedAtMs = performance.now();
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
@@ -199,7 +192,7 @@ function finishedAttempt(
 }
 
 /** Runs the work one call at a time, however often it is woken; pauses after a failure. */
-function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapsed }: Timers) {
+function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
   let isWorking = false;
@@ -207,11 +200,11 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapse
 
   async function workOn(): Promise<void> {
     isWorking = true;
-    while (wanted.fill && elapsed() >= pausedUntilMs) {
+    while (wanted.fill && performance.now() >= pausedUntilMs) {
       const { look } = wanted;
       wanted = { look: false, fill: false };
       await work(look).catch(() => {
-        pausedUntilMs = elapsed() + errorPauseMs;
+        pausedUntilMs = performance.now() + errorPauseMs;
       });
     }
     isWorking = false;

@@ -26,7 +26,7 @@ export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: 
   const before = clock.now() - keepPartnerEventsMs;
   for (const partnerId of await eventFilter.prunable(before)) {
     const step = () => eventFilter.prune(partnerId, { before, limit: prunedRows });
-    while ((await runAndPause(step, clock)) === prunedRows);
+    while ((await runAndPause(step)) === prunedRows);
   }
 }
 
