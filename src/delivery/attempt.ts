@@ -5,7 +5,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { decodeSecret, signingSecrets } from "../domain/webhooks.ts";
-import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
+import { EndpointRefused, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
 import type { AttemptResult, WebhookHttp } from "./exchange.ts";
 
 export type AttemptDependencies = {
@@ -16,8 +16,6 @@ export type AttemptDependencies = {
   readonly allowPrivate: (url: string) => boolean;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
-  /** Resolves host names; the system's resolver by default. */
-  readonly resolver?: Resolver;
   /** The time limit of the whole exchange, in milliseconds. */
   readonly deadlineMs: number;
 };
@@ -28,13 +26,13 @@ export type AttemptDependencies = {
  * @throws TvsError MASTER_KEY_WRONG if the endpoint's secret cannot be decrypted
  */
 export function createAttemptMaker(dependencies: AttemptDependencies) {
-  const { exchange, secrets, clock, version, allowPrivate, resolver, deadlineMs } = dependencies;
+  const { exchange, secrets, clock, version, allowPrivate, deadlineMs } = dependencies;
   const resolving = new Map<string, Promise<ResolvedEndpoint>>();
 
   function resolve(url: string, allowPrivate: boolean): Promise<ResolvedEndpoint> {
     const name = `${allowPrivate} ${url}`;
-    const options = { allowPrivate, ...(resolver && { resolver }) };
-    const found = resolving.get(name) ?? resolveEndpoint(url, options).finally(() => resolving.delete(name));
+    const found =
+      resolving.get(name) ?? resolveEndpoint(url, { allowPrivate }).finally(() => resolving.delete(name));
     resolving.set(name, found);
     return found;
   }
