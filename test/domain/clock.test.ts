@@ -34,12 +34,8 @@ test("startOfDay agrees with dateAt on every day of two years", () => {
 });
 
 test("addDays crosses months, years and leap days", () => {
-  expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map((date) => addDays(date, 1))).toEqual([
-    "2026-02-01",
-    "2027-01-01",
-    "2028-02-29",
-    "2028-03-01",
-  ]);
+  const next = ["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map((date) => addDays(date, 1));
+  expect(next).toEqual(["2026-02-01", "2027-01-01", "2028-02-29", "2028-03-01"]);
 });
 
 test("daysBetween counts calendar days", () => {

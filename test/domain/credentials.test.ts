@@ -211,15 +211,10 @@ const hourMs = 3_600_000;
 const issuing = { ...options, overlapMs: 24 * hourMs };
 
 test.each([
-  ["expire sooner than the overlap ends keeps its expiry", now + hourMs, 24 * hourMs, now + hourMs],
-  [
-    "expire later than the overlap ends expires with the overlap",
-    now + 48 * hourMs,
-    24 * hourMs,
-    now + 24 * hourMs,
-  ],
-  ["never expire expires immediately without an overlap", null, 0, now],
-])("a replaced API key that would %s", (_what, expiresAt, overlapMs, ends) =>
+  ["keeps its expiry within the overlap", now + hourMs, 24 * hourMs, now + hourMs],
+  ["expires at the end of the overlap", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
+  ["expires immediately without an overlap", null, 0, now],
+])("a replaced API key %s", (_what, expiresAt, overlapMs, ends) =>
   withStores(async ({ partners }) => {
     const first = { ...mintApiKey("agency", options).record, expiresAt };
     await partners.add(aPartner("agency"), first);

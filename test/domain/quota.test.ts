@@ -22,12 +22,9 @@ const start = "2026-03-01T12:00:00.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
 /** A partner of three calls a minute and ten a day. */
-const partner = (changes: Partial<Partner> = {}): Partner => ({
-  ...aPartner("agency"),
-  perMinute: 3,
-  perDay: 10,
-  ...changes,
-});
+function partner(changes: Partial<Partner> = {}): Partner {
+  return { ...aPartner("agency"), perMinute: 3, perDay: 10, ...changes };
+}
 
 /** The refusal that `run` throws; null without one. */
 function refusalOf(run: () => unknown): QuotaRefusal | null {
@@ -236,10 +233,8 @@ test("quotaUse shows the quota use of the current minute and day", () => {
   expect(shown("2026-03-02T00:00:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
   const [minute, day] = stored;
   // At midnight the minute and the day begin at the same time.
-  const midnight = [
-    { ...day, used: 1 },
-    { ...minute, startsAt: day.startsAt, used: 7 },
-  ];
+  const ofMinute = { ...minute, startsAt: day.startsAt, used: 7 };
+  const midnight = [{ ...day, used: 1 }, ofMinute];
   const usedAtMidnight = { minute: { used: 7 }, day: { used: 1 } };
   expect(quotaUse(partner(), midnight, day.startsAt)).toMatchObject(usedAtMidnight);
   const unused = { minute: { used: 0 }, day: { used: 0 } };
