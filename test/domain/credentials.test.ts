@@ -200,7 +200,6 @@ test.each([
   ["cut short", vectors.live.slice(0, -1)],
   ["too long", `${vectors.live}W`],
   ["with a line break", `${vectors.live}\n`],
-
   ["with a character of another alphabet", vectors.live.replace("C", "С")],
   ["very long", `tvs_live_${"A".repeat(100_000)}`],
 ])("a text that is %s is not an API key", (_what, text) => {

@@ -46,7 +46,6 @@ test("a site is stored as its file says", () => {
 test.each<[string, object | string]>([
   ["it is no JSON", "{name:"],
   ["name is missing", {}],
-
   ["name is longer than 120 characters", { name: "a".repeat(121) }],
   ["name holds a character that cannot be seen", { name: "Coun\u202ecil" }],
   ["colour is not known; there are name, logo,", { name: "A", colour: "#000000" }],
