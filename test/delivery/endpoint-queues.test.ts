@@ -6,12 +6,7 @@ import {
 } from "../../src/delivery/endpoint-queues.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../../src/domain/deliveries.ts";
 
-const limits = {
-  maxAttempts: 8,
-  maxAttemptsPerEndpoint: 3,
-  maxHeldPerEndpoint: 6,
-  maxHeld: 20,
-};
+const limits = { maxAttempts: 8, maxAttemptsPerEndpoint: 3, maxHeldPerEndpoint: 6, maxHeld: 20 };
 
 function endpoint(partnerId: string, changes: Partial<SendableEndpoint> = {}): SendableEndpoint {
   const url = `https://${partnerId}.example/`;
@@ -72,10 +67,7 @@ test("an endpoint gets one attempt at a time after a failure, until its next suc
 
 test("leased deliveries are limited for each endpoint and in total", () => {
   const queues = createEndpointQueues(limits);
-  queues.update(
-    ["a", "b", "c", "d"].map((name) => endpoint(name)),
-    1,
-  );
+  queues.update([endpoint("a"), endpoint("b"), endpoint("c"), endpoint("d")], 1);
   expect(queues.wants().map((one) => one.limit)).toEqual([6, 6, 6, 2]);
   fill(queues);
   expect(queues.wants()).toEqual([]);

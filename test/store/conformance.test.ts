@@ -96,13 +96,8 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await used()).toEqual({ 600000: 4, 660000: 1 });
     // Charges that share a commit are decided one by one.
     await storeQuotaUse(driver, { partnerId: "q1", kind: "day", startsAt: 0, used: 9 });
-    const together = [
-      pay(660_000, 2),
-      pay(660_000, 2),
-      pay(160_000, 1),
-      pay(60_000, 1, "q1"),
-      pay(600_000, 2),
-    ];
+    const [first, second] = [pay(660_000, 2), pay(660_000, 2)];
+    const together = [first, second, pay(160_000, 1), pay(60_000, 1, "q1"), pay(600_000, 2)];
     const paid = [{ minute: 2, day: 0 }, null, { minute: 1, day: 0 }, { minute: 1, day: 9 }, null];
     expect(await Promise.all(together)).toEqual(paid);
     expect(await quota.used("q1", { minute: 60_000, day: 0 })).toEqual({ minute: 1, day: 9 });

@@ -169,15 +169,8 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   });
 
   test("an idempotency key can be used again if its answer expired or was signed by a compromised key", async () => {
-    const record = (createdAt: number, body: string) => ({
-      idempotency: {
-        id: new Uint8Array(32).fill(3),
-        fingerprint: new Uint8Array(32),
-        createdAt,
-        headers: {},
-        body,
-      },
-    });
+    const keyed = { id: new Uint8Array(32).fill(3), fingerprint: new Uint8Array(32), headers: {} };
+    const record = (createdAt: number, body: string) => ({ idempotency: { ...keyed, createdAt, body } });
     const kept = async () => (await driver.query("SELECT body FROM idempotency")).map(({ body }) => body);
     expect(await isStored(record(at, "first"))).toBe(true);
     expect(await isStored(record(at + keepIdempotencyMs, "second"))).toBe(false);
