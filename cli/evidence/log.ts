@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
+import { setTimeout as sleep } from "node:timers/promises";
 import words from "../../data/commands.json" with { type: "json" };
-import { isoTime, timersOf } from "../../src/domain/clock.ts";
+import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
@@ -45,7 +46,7 @@ const auditCommand = operatorCommand({
 const settleMs = 1_000;
 
 async function audit(operator: CommandContext, allSignatures: boolean): Promise<AuditResult | null> {
-  const { evidence: store, secrets, clock, pinned } = operator;
+  const { evidence: store, secrets, pinned } = operator;
   const bar = createBar({ label: "audit", unit: "leaves" });
   try {
     return await auditLog({
@@ -55,7 +56,7 @@ async function audit(operator: CommandContext, allSignatures: boolean): Promise<
       secrets,
       keys: await operator.keys.list(),
       allSignatures,
-      settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
+      settle: () => sleep(settleMs),
       onProgress: (done, total) => bar.show(done, { total }),
     });
   } finally {

@@ -205,7 +205,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ ...shared, store: stores.statusLists, statusIndexes, secrets }),
     self: createSelfService({ ...stores, clock }),
-    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
+    quota: createQuota({ clock, store: quotaStore }),
     secrets,
     keyKind,
     clock,

@@ -309,17 +309,17 @@ export function startLogBuilding({ writer, store, clock, onError }: Scheduled & 
       const figures = await store.figures();
       if (isStopped() || figures === null) return;
       if (figures.waiting >= leavesOfCommit) {
-        await runAndPause(() => writer.append(), clock);
+        await runAndPause(() => writer.append());
         continue;
       }
       // The absolute value is compared, so that a clock that was set back does not delay the next checkpoint.
       if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < signMs) return;
       signedAt = clock.now();
-      await runAndPause(() => writer.checkpoint(), clock);
+      await runAndPause(() => writer.checkpoint());
     }
   }
 
-  const stop = repeat(look, { everyMs: pollIntervalMs, onError, clock });
+  const stop = repeat(look, { everyMs: pollIntervalMs, onError });
   return async () => {
     await stop();
     const figures = await store.figures().catch(() => null);
@@ -328,8 +328,8 @@ export function startLogBuilding({ writer, store, clock, onError }: Scheduled & 
 }
 
 /** Reconciles twice a second, so that each node pins what the leader signs. @returns a function that stops this */
-export function startReconciling({ writer, clock, onError }: Scheduled): () => Promise<void> {
-  return repeat(writer.reconcile, { everyMs: reconcileMs, onError, clock });
+export function startReconciling({ writer, onError }: Scheduled): () => Promise<void> {
+  return repeat(writer.reconcile, { everyMs: reconcileMs, onError });
 }
 
 /** Finds the size of the largest sound tree: a checkpoint covers it, and its leaves and newest row are right. */
