@@ -122,19 +122,6 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
   return subgroups.every(({ prime, powers }) => powers.has(Number(modulus % prime)));
 }
 
-/**
- * A function that checks one RS256 signature. A caller with faster cryptography than WebCrypto gives its own.
- * @param kid the key id, for caches
- * @param signingInput the bytes of `header.payload`
- * @param signature as long as the modulus
- */
-export type VerifySignature = (
-  kid: string,
-  jwk: RsaPublicJwk,
-  signingInput: Uint8Array<ArrayBuffer>,
-  signature: Uint8Array<ArrayBuffer>,
-) => boolean | Promise<boolean>;
-
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
 /** Imported keys: importing a key costs as much as several verifications. */
@@ -151,28 +138,15 @@ function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
   return key;
 }
 
-/**
- * Checks RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3) with WebCrypto, which browsers have in secure contexts only
- * (https or localhost).
- */
-export async function verifyWithWebCrypto(
-  _kid: string,
-  jwk: RsaPublicJwk,
-  signingInput: Uint8Array<ArrayBuffer>,
-  signature: Uint8Array<ArrayBuffer>,
-): Promise<boolean> {
-  return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);
-}
-
-/** Whether a signature is as long as the modulus; no other can be valid (RFC 8017 section 8.2.2, step 1). */
-export function hasSignatureLength(key: VettedKey, signature: Uint8Array): boolean {
-  return signature.length === key.modulusBytes;
-}
-
 type SignedBytes = Readonly<Record<"signingInput" | "signature", Uint8Array<ArrayBuffer>>>;
 
-/** Whether a key made the signature of a JWS. @throws DOMException when this machine has no WebCrypto */
+/**
+ * Checks the signature of a JWS: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3). A signature that is not as long as
+ * the modulus is not valid (RFC 8017 section 8.2.2, step 1).
+ * @throws DOMException without WebCrypto, which browsers have in secure contexts only (https or localhost)
+ */
 export async function isSignedBy(key: VettedKey, { signingInput, signature }: SignedBytes): Promise<boolean> {
-  const { jwk } = key;
-  return hasSignatureLength(key, signature) && verifyWithWebCrypto(jwk.kid, jwk, signingInput, signature);
+  const { jwk, modulusBytes } = key;
+  if (signature.length !== modulusBytes) return false;
+  return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);
 }
