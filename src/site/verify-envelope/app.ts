@@ -1,7 +1,7 @@
-/** The first script of the page: the form and its actions. Verification runs in the browser. */
+/** The script of the page: the form and its actions. Verification runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { checkEach, createExtrasLoader, type ItemCheck, type ShownStatement } from "./check.ts";
+import { checkEach, type ItemCheck } from "./check.ts";
 import {
   checkTextSize,
   type GivenProof,
@@ -12,7 +12,8 @@ import {
   readFiles,
 } from "./files.ts";
 import { createKeyLoader } from "./keys.ts";
-import { isProofRefused, showOutcome, showOutcomes, verdictBox } from "./outcome.ts";
+import { isProofRefused, showOutcome, showOutcomes } from "./outcome.ts";
+import { makePrintout, makeSheet } from "./printout.ts";
 import { writtenTime } from "./values.ts";
 import {
   actionButton,
@@ -24,6 +25,7 @@ import {
   type PageContent,
   PageProblem,
   texts,
+  verdictBox,
 } from "./view.ts";
 
 /** The most envelopes that are shown; a person looks through no more. */
@@ -37,7 +39,6 @@ function served(name: string): string {
 }
 
 const keys = createKeyLoader({ pack: served("pack"), log: served("logKey") });
-const loadExtras = createExtrasLoader(served("extras"));
 const proof = proofField();
 const view = createView();
 
@@ -102,27 +103,22 @@ function markForeign({ verification }: ItemCheck): void {
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-function sheetButton({ stated, draw }: ShownStatement, checked: ItemCheck, back: () => PageContent) {
-  const words = texts.statement;
-  return actionButton(words.make, () => {
-    markForeign(checked);
-    const day = (checked.verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(draw.makeSheet(stated, checked), words.sheet.fileTitle(stated.list.name, day), back);
-  });
-}
-
 /** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
-function certificateButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
-  const { verification, jws } = checked;
-  if (checked.statement !== null) return sheetButton(checked.statement, checked, back);
-  if (!verification.valid || jws === null) return null;
-  const words = texts.certificate;
-  return actionButton(words.make, async () => {
+function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
+  const { verification, statement, jws } = checked;
+  const { valid, result, verificationId } = verification;
+  const day = (verification.verifiedAt ?? "").slice(0, 10);
+  const { certificate, statement: words } = texts;
+  if (statement !== null)
+    return actionButton(words.make, () => {
+      markForeign(checked);
+      showPrinted(makeSheet(statement, checked), words.sheet.fileTitle(statement.list.name, day), back);
+    });
+  if (!valid || jws === null) return null;
+  return actionButton(certificate.make, async () => {
     markForeign(checked);
-    const made = await (await loadExtras()).makePrintout(checked);
-    const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
-    const day = (verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(made, words.fileTitle(about, day), back);
+    const name = certificate.fileTitle(result?.certificate?.regNo ?? verificationId ?? "", day);
+    showPrinted(await makePrintout(checked), name, back);
   });
 }
 
@@ -135,7 +131,7 @@ async function checkWith(proof: GivenProof | null, given: readonly GivenText[]):
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
   const ownIssuer = keySource === "fetched" ? served("issuer") : null;
   const registry = served("registry") || null;
-  const options = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
+  const options = { expected, ...trusted, proof: opened, ownIssuer, registry };
   const all: ItemCheck[] = [];
   for (const one of given) {
     for await (const checked of checkEach(one, options)) {
@@ -183,7 +179,7 @@ function resultOf(checked: ItemCheck): PageContent {
   return result(
     showOutcome(checked),
     withoutProofButton(checked),
-    certificateButton(checked, () => resultOf(checked)),
+    printButton(checked, () => resultOf(checked)),
   );
 }
 
@@ -247,7 +243,7 @@ function readAddress(): void {
 /** Keeps the page and its keys on this device for use without a network, and says so on the page. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
-  const isKept = await keepOnDevice(served("worker"), [served("extras"), served("pack")]);
+  const isKept = await keepOnDevice(served("worker"), [served("pack")]);
   const { madeAt } = await keys.load();
   if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt));
 }
@@ -285,7 +281,7 @@ function partsOfPage(others: readonly string[]): URL[] {
 
 /**
  * Caches the page's files, and deletes files that it no longer names.
- * @param others the pack and the second script
+ * @param others the pack
  * @returns whether all files are cached; a browser may have no room or forbid it
  */
 async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {

@@ -9,27 +9,11 @@ import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import { type Stated, unopenedVerification, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
+import { verifyStatement } from "../../partner/verify-statement.ts";
 import type { GivenText } from "./files.ts";
 
-type Extras = Pick<
-  typeof import("./extras.ts"),
-  "makePrintout" | "checkStatement" | "makeSheet" | "statementBox" | "statementPart" | "statementTone"
->;
-
-/** A genuine statement with all its signed rows, and the second script, which shows it. */
-export type ShownStatement = {
-  readonly stated: Stated & { readonly rows: NonNullable<Stated["rows"]> };
-  readonly draw: Extras;
-};
-
-/** Creates the function that loads the second script, once. */
-export function createExtrasLoader(address: string): () => Promise<Extras> {
-  let loading: Promise<Extras> | undefined;
-  return () => {
-    loading ??= import(new URL(address, document.baseURI).href) as Promise<Extras>;
-    return loading;
-  };
-}
+/** A genuine statement with all its signed rows. */
+export type ShownStatement = Stated & { readonly rows: NonNullable<Stated["rows"]> };
 
 /** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
@@ -61,7 +45,6 @@ type CheckOptions = {
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
-  readonly loadExtras: () => Promise<Extras>;
   /** This service's issuer if the keys are this service's; null if they were pasted. */
   readonly ownIssuer: string | null;
   readonly registry: string | null;
@@ -79,38 +62,33 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
  * Verifies although the reader may have left out the issuer or the partner. The library requires both, so the signed value
  * is then taken as the expected one, and the page says that it was not compared.
  */
-async function verifyLeniently(
-  value: JsonValue,
-  { expected, keys, proof, statusLists, loadExtras }: CheckOptions,
-) {
+async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: CheckOptions) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
   const lists = statusLists === null ? {} : { statusLists };
   const fixed = { keys, ...lists, ...(proof === null ? {} : { proof }) };
   const notCompared: (keyof Expected)[] = [];
-  let found = await verify(value, { ...used, ...fixed }, loadExtras);
+  let found = await verify(value, { ...used, ...fixed });
   for (const member of ["issuer", "audience"] as const) {
     const { verification } = found;
     const signed = verification[member];
     if (expected[member] !== "" || verification.reason !== mismatches[member] || signed === null) continue;
     used[member] = signed;
     notCompared.push(member);
-    found = await verify(value, { ...used, ...fixed }, loadExtras);
+    found = await verify(value, { ...used, ...fixed });
   }
   return { ...found, notCompared };
 }
 
-/** Verifies a value as an envelope or as a statement, for which the second script is loaded. */
+/** Verifies a value as an envelope or as a statement. */
 async function verify(
   value: JsonValue,
   options: VerifyOptions,
-  loadExtras: CheckOptions["loadExtras"],
 ): Promise<Pick<ItemCheck, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
-  const draw = await loadExtras();
-  const verification = await draw.checkStatement(value, options);
-  const { statement } = verification;
-  if (statement === null || statement.rows === null) return { verification, statement: null };
-  return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
+  const verification = await verifyStatement(value, options);
+  const { statement: stated } = verification;
+  const rows = stated?.rows ?? null;
+  return { verification, statement: stated === null || rows === null ? null : { ...stated, rows } };
 }
 
 function signatureOf(value: JsonValue): Pick<ItemCheck, "envelope" | "jws"> {

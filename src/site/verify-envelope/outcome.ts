@@ -11,29 +11,17 @@ import {
   nameSigner,
   reasonTexts,
   signatureFacts,
+  statementBox,
+  statementPart,
+  statementTone,
   writtenDay,
   writtenTime,
 } from "./values.ts";
-import { el, keySource, texts } from "./view.ts";
+import { el, keySource, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { verdicts, meanings, log } = texts;
 
-export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
-
-/** The mark of each tone, for readers who cannot see its colour. The title beside it says the same in words. */
-const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
-
-/** Makes the box of a verdict. Its heading can take the focus, so that a screen reader reads the verdict first. */
-export function verdictBox(
-  tone: Tone,
-  title: string,
-  ...sentences: (string | HTMLElement | null)[]
-): HTMLElement {
-  const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
-  const paragraphs = sentences.map((one) => (typeof one === "string" ? el("p", {}, one) : one));
-  return el("div", { class: `verdict ${tone}` }, el("h2", { tabindex: "-1" }, mark, title), paragraphs);
-}
 
 let pairs = 0;
 
@@ -223,7 +211,7 @@ function signatureBox(checked: ItemCheck): HTMLElement {
   const own = ownWord(reason);
   const aboutProof = isProofRefused(verification);
   const box = verdictBox(
-    signatureTone(verification, statement?.draw.statementTone(statement.stated)),
+    signatureTone(verification, statement === null ? "good" : statementTone(statement)),
     titleOf(checked),
     reason === null ? meanings.valid(nameSigner(checked)) : own === undefined ? null : meanings[own],
     isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
@@ -243,8 +231,7 @@ function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
-  if (statement !== null)
-    return [...link(first, statement.draw.statementBox(statement.stated, checked)), evidenceLine(checked)];
+  if (statement !== null) return [...link(first, statementBox(statement, checked)), evidenceLine(checked)];
   if (!valid || result === null) return [first];
   const boxes = link(first, answerBox(verification, result), oldAnswerBox(verification));
   return [...boxes, evidenceLine(checked), standingLine(verification)];
@@ -289,17 +276,6 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
   );
 }
 
-export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
-  const head = heads.map((text) => el("th", { scope: "col" }, text));
-  return el(
-    "table",
-    {},
-    el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, head)),
-    el("tbody", {}, rows),
-  );
-}
-
 /** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */
 function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemCheck): HTMLElement {
   const { checks } = texts;
@@ -334,8 +310,7 @@ function checksPart(checked: ItemCheck): HTMLElement {
 /** Shows everything about one envelope; an input without an envelope has only its verdict. */
 export function showOutcome(checked: ItemCheck): HTMLElement {
   const { statement, name } = checked;
-  const signed = () =>
-    statement === null ? signedPart(checked) : statement.draw.statementPart(statement.stated, checked);
+  const signed = () => (statement === null ? signedPart(checked) : statementPart(statement, checked));
   return el(
     "div",
     {},

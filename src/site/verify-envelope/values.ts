@@ -1,13 +1,13 @@
-/** Writes signed values in words, and finds where unsigned ones differ. Only values with a good signature are signed. */
+/** Shows signed values, and finds where unsigned ones differ. Only values with a good signature are signed. */
 
-import type { Certificate, EligibilityResult, License } from "../../partner/contract.ts";
+import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { ItemCheck } from "./check.ts";
-import { el, factLine, texts } from "./view.ts";
+import type { ItemCheck, ShownStatement } from "./check.ts";
+import { el, factLine, type Tone, table, texts, verdictBox } from "./view.ts";
 
-const words = texts.signed;
+const { signed: words, statement } = texts;
 
 type Facts = (HTMLElement | null)[];
 
@@ -85,6 +85,60 @@ export function signatureFacts(verification: Verification, signer = verification
     factLine(words.verificationId, code(verificationId)),
     factLine(words.kid, code(kid)),
   ];
+}
+
+/** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
+export function statementTone({ rows, summary: { eligible, distinct } }: ShownStatement): Tone {
+  const [row] = rows;
+  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
+  return eligible === distinct ? "good" : "none";
+}
+
+/** Makes the box of the statement's content, the second verdict beside that on the signature. */
+export function statementBox(shown: ShownStatement, { verification }: ItemCheck): HTMLElement {
+  const { listed, distinct, eligible, percentEligible } = shown.summary;
+  const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
+  return verdictBox(
+    statementTone(shown),
+    statement.title(writtenDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
+    statement.people(listed, distinct),
+    differing === 0 ? null : statement.differing(differing),
+  );
+}
+
+export function statementFacts({ list, purpose }: ShownStatement, { verification }: ItemCheck): HTMLElement {
+  return el(
+    "dl",
+    { class: "facts" },
+    factLine(statement.list, list.name),
+    factLine(statement.reference, list.reference),
+    factLine(statement.purpose, el("code", {}, purpose)),
+    signatureFacts(verification),
+  );
+}
+
+function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: StatementRow): string[] {
+  const name = nameMatches === null ? statement.none : nameMatches ? statement.matches : statement.differs;
+  const why = reasons.length === 0 ? "" : ` (${reasons.join(", ")})`;
+  const licence = reasons.includes("TEACHER_NOT_FOUND") ? statement.nobody : words.statuses[status];
+  return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? statement.yes : statement.no}${why}`, name];
+}
+
+export function statementPart(shown: ShownStatement, checked: ItemCheck): HTMLElement {
+  const { row: first, ...others } = statement.head;
+  const heads = Object.values(others);
+  const rows = shown.rows.map((row) => {
+    const cells = cellsOf(row).map((text, at) => el("td", { "data-label": heads[at] ?? "" }, text));
+    const attributes = row.nameMatches === false ? { class: "differs" } : {};
+    return el("tr", attributes, el("th", { scope: "row" }, String(row.row)), cells);
+  });
+  return el(
+    "section",
+    { class: "rows" },
+    el("h3", {}, words.title),
+    statementFacts(shown, checked),
+    table(statement.rows, [first, ...heads], rows),
+  );
 }
 
 /** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */
