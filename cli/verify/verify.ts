@@ -3,28 +3,19 @@
 import { stat } from "node:fs/promises";
 import process from "node:process";
 import type { Environment } from "../../src/config.ts";
-import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { isStatement } from "../../src/partner/jws.ts";
-import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
 import type { Verdict } from "../../src/partner/reasons.ts";
 import { unopenedVerification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
-import { command, readRepeated, type TvsCommand } from "../command.ts";
-import { escapeControls, exitCodes, parseTime } from "../terminal/output.ts";
+import { command, type TvsCommand } from "../command.ts";
+import { escapeControls, exitCodes } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { openSources, type Pieces, readSource, type Source } from "./files.ts";
 import { type AnyVerification, createFormat, type Location, type VerificationFormatter } from "./format.ts";
-import {
-  openProof,
-  readFileUpTo,
-  readStatusLists,
-  resolveSettings,
-  type VerifyFlags,
-  type VerifySettings,
-  verifyArgs,
-} from "./options.ts";
+import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
@@ -40,67 +31,24 @@ type VerifyIo = {
   readonly color?: boolean;
 };
 
-/** A command line as citty parses it. */
-type Line = {
-  readonly args: Omit<VerifyFlags, "log-key" | "status-list"> & { readonly _: readonly string[] };
-  readonly rawArgs: string[];
-};
-
-const maxKeyFileMiB = 4;
-
-async function readSources(given: VerifySettings): Promise<KeySetSources> {
-  const { jwks, keyHistory, pack, anchor, issuer } = given;
-  const read = (path: string, what: string) => readFileUpTo(path, `the ${what} ${path}`, maxKeyFileMiB);
-  return {
-    issuer,
-    ...(jwks === undefined ? {} : { jwks: await read(jwks, "JWKS") }),
-    ...(pack === undefined ? {} : { keyHistory: pack.read.keyHistory }),
-    ...(keyHistory === undefined ? {} : { keyHistory: await read(keyHistory, "key history") }),
-    ...(anchor === undefined ? {} : { anchor }),
-  };
-}
-
-/** Reads the status lists. `statusLists` is absent without a list and a pack, and empty for a pack without lists. */
-async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySettings) {
-  if (pack === undefined && statusLists.length === 0) return {};
-  const all = [...(await readStatusLists(statusLists)), ...(pack?.read.statusLists ?? [])];
-  return { statusLists: all, ...(maxListAgeSeconds === undefined ? {} : { maxListAgeSeconds }) };
-}
-
-async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
-  const { _: paths, ...flags } = args;
-  const [logKeys, lists] = ["log-key", "status-list"].map((name) => readRepeated(rawArgs, name));
-  const given = await resolveSettings({ ...flags, "log-key": logKeys, "status-list": lists }, io.env);
-  if (paths.length === 0)
-    throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
-  const { issuer, audience } = given;
-  const now = flags.now === undefined ? io.now() : new Date(parseTime(flags.now, "--now"));
-  const keys = await createKeySet(await readSources(given));
-  const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
-  const options: VerifyOptions = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
-  return { paths, given, options, json: flags.json === true, proof: flags.proof };
-}
-
 /** Warns if only a key history was given, because its signer decides which keys are accepted; else empty. */
-function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
+function trustNote({ options, historyFile = "" }: VerifySettings): string {
+  const { trust } = options.keys;
   if (trust?.basis !== "key-history") return "";
-  const file = keyHistory ?? pack?.path ?? "";
   const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
-  return `trust rests on ${escapeControls(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
+  return `trust rests on ${escapeControls(historyFile)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
 /** Verifies all inputs. @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0 */
 async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
-  const { paths, given, options, json, proof } = await prepare(line, io);
+  const { json = false, _: paths } = line.args;
+  const settings = await readSettings(line, io.env, io.now());
   const progress = await createProgress(paths);
   const format = createFormat({ json, color: io.color ?? false });
   const printer = createPrinter(io.stdout, format, progress);
-  const { jwks, keyHistory, pack, statusLists, logKeys, logState } = given;
-  const named = [jwks, keyHistory, pack?.path, proof, logState];
-  const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
   try {
-    for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
-      await verifySource(source, options, printer);
+    for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles)) {
+      await verifySource(source, settings.options, printer);
     }
     await printer.flush();
   } finally {
@@ -108,7 +56,7 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   }
   const { valid, refused, undecidable } = printer.tally;
   if (!json) {
-    await io.stdout(trustNote(options.keys, given));
+    await io.stdout(trustNote(settings));
     await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   }
   if (refused > 0) return exitCodes.refused;
