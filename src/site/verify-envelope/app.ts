@@ -22,21 +22,16 @@ import {
   createView,
   el,
   keySource,
+  ownIssuer,
   type PageContent,
   PageProblem,
+  served,
   texts,
   verdictBox,
 } from "./view.ts";
 
 /** The most envelopes that are shown; a person looks through no more. */
 const maxShown = 200;
-
-const tool = byId("tool", HTMLElement);
-
-/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
-function served(name: string): string {
-  return tool.dataset[name] ?? "";
-}
 
 const keys = createKeyLoader({ pack: served("pack"), log: served("logKey") });
 const proof = proofField();
@@ -71,20 +66,13 @@ function begin(): void {
   view.begin();
 }
 
-/** Makes a result, with the buttons of the next actions right below its verdicts. */
-function result(shown: HTMLElement, ...actions: (Node | null)[]): PageContent {
-  const row = actionsRow(
+/** Makes the row of buttons for the next actions. */
+function actionsAfter(...actions: (Node | null)[]): HTMLElement {
+  return actionsRow(
     ...actions,
     actionButton(texts.again, begin, { id: "again", class: "quiet" }),
     actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
   );
-  const verdicts = [...shown.children].filter((part) =>
-    part.matches(".verdict, .since, .evidence, .standing"),
-  );
-  const lastVerdict = verdicts.at(-1);
-  if (lastVerdict === undefined) shown.prepend(row);
-  else lastVerdict.after(row);
-  return { kind: "result", parts: [shown] };
 }
 
 /** Shows a page to print, with buttons to print it and to go back. */
@@ -99,8 +87,7 @@ function showPrinted(made: HTMLElement, name: string, back: () => PageContent): 
 
 /** Marks the page if the keys were pasted or the issuer is another service: the service's header is then not printed. */
 function markForeign({ verification }: ItemCheck): void {
-  const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
-  document.body.classList.toggle("foreign", !isOwn);
+  document.body.classList.toggle("foreign", verification.issuer !== ownIssuer);
 }
 
 /** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
@@ -129,9 +116,7 @@ async function checkWith(proof: GivenProof | null, given: readonly GivenText[]):
   };
   const trusted = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
-  const ownIssuer = keySource === "fetched" ? served("issuer") : null;
-  const registry = served("registry") || null;
-  const options = { expected, ...trusted, proof: opened, ownIssuer, registry };
+  const options = { expected, ...trusted, proof: opened };
   const all: ItemCheck[] = [];
   for (const one of given) {
     for await (const checked of checkEach(one, options)) {
@@ -149,13 +134,13 @@ function isOfAnother({ verification }: ItemCheck): boolean {
 async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   // The proof belongs to one envelope. The other envelopes are verified without it.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
-  const list = showOutcomes(await Promise.all(alone));
+  const list = showOutcomes(await Promise.all(alone), actionsAfter());
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
   ];
   list.append(...notes.flatMap((words) => (words === null ? [] : [el("p", {}, words)])));
-  return result(list);
+  return { kind: "result", parts: [list] };
 }
 
 /** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
@@ -176,17 +161,15 @@ async function checkAgain(given: readonly GivenText[]): Promise<PageContent> {
 }
 
 function resultOf(checked: ItemCheck): PageContent {
-  return result(
-    showOutcome(checked),
-    withoutProofButton(checked),
-    printButton(checked, () => resultOf(checked)),
-  );
+  const print = printButton(checked, () => resultOf(checked));
+  const actions = actionsAfter(withoutProofButton(checked), print);
+  return { kind: "result", parts: [showOutcome(checked, actions)] };
 }
 
 /** Sets the input to verify, and drops a proof that was used for another envelope. */
 function takeEnvelope(given: readonly GivenText[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
-  if (proof.isUsed && !isSame) proof.take(null);
+  if (!isSame) proof.dropUsed();
   last = given;
 }
 
@@ -255,7 +238,7 @@ function start(): void {
   });
   handleOpenedFiles((files) => run(texts.busy, async () => checkInput(await readFiles(files))));
   byId("needs-script", HTMLElement).hidden = true;
-  tool.hidden = false;
+  byId("tool", HTMLElement).hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
   // If the keys cannot be fetched, the next check says why.
@@ -309,25 +292,23 @@ function proofField() {
   let proof: GivenProof | null = null;
   let isUsed = false;
 
-  function describe(words: string | null): void {
-    name.textContent = words ?? "";
-    remove.hidden = words === null;
+  function set(given: GivenProof | null, text: string, words: string): void {
+    proof = given;
+    isUsed = false;
+    area.value = text;
+    name.textContent = words;
+    remove.hidden = given === null;
   }
 
   function take(given: GivenProof | null): void {
-    proof = given;
-    isUsed = false;
-    area.value = "";
-    describe(given === null ? null : log.file(given.name ?? ""));
+    set(given, "", given === null ? "" : log.file(given.name ?? ""));
   }
 
   function paste(text: string): void {
     // White space around a pasted proof is removed, and the line feed that ends every proof is added.
     const pasted = text.trim();
-    proof = pasted === "" ? null : { name: null, text: `${pasted}\n` };
-    isUsed = false;
-    area.value = text;
-    describe(proof === null ? null : log.pasted);
+    if (pasted === "") set(null, text, "");
+    else set({ name: null, text: `${pasted}\n` }, text, log.pasted);
   }
 
   area.addEventListener("input", () => paste(area.value));
@@ -339,12 +320,13 @@ function proofField() {
     current: () => proof,
     take,
     paste,
-    /** Records that the proof was used for an envelope, so that it is dropped for the next file. */
+    /** Records that the proof was used for an envelope. */
     used(): void {
-      isUsed = proof !== null;
+      isUsed = true;
     },
-    get isUsed() {
-      return isUsed;
+    /** Drops a proof that was used for another envelope. */
+    dropUsed(): void {
+      if (isUsed) take(null);
     },
   };
 }

@@ -30,10 +30,6 @@ export type ItemCheck = {
   readonly jws: string | null;
   /** Whether the envelope was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
-  /** The registry's name, if this service's own keys verified its issuer and the service is configured with a name. */
-  readonly registry: string | null;
-  /** The other issuer that an envelope with an unknown key names; anybody can write it. */
-  readonly elsewhere: string | null;
   /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
@@ -45,9 +41,6 @@ type CheckOptions = {
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
-  /** This service's issuer if the keys are this service's; null if they were pasted. */
-  readonly ownIssuer: string | null;
-  readonly registry: string | null;
 };
 
 /** An issuer and audience that no envelope has. */
@@ -103,23 +96,16 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
 }
 
 async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<ItemCheck> {
-  const { ownIssuer, proof, keys } = options;
+  const { proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
-    ...{ registry: null, elsewhere: null, compromisedSince: null },
+    compromisedSince: null,
     withoutProof: () => checkItem(item, name, { ...options, proof: null }),
   };
   if ("refusal" in item) return { ...shared, verification: unopenedVerification(item.refusal) };
   const found = await verifyLeniently(item.value, options);
-  const { claimedIssuer, issuer, kid } = found.verification;
-  return {
-    ...shared,
-    ...found,
-    ...signatureOf(item.value),
-    compromisedSince: compromisedSince(keys, kid),
-    registry: ownIssuer !== null && issuer === ownIssuer ? options.registry : null,
-    elsewhere: ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer,
-  };
+  const since = compromisedSince(keys, found.verification.kid);
+  return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
 /** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */

@@ -17,7 +17,7 @@ import {
   writtenDay,
   writtenTime,
 } from "./values.ts";
-import { el, keySource, type Tone, table, texts, verdictBox } from "./view.ts";
+import { el, keySource, ownIssuer, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { verdicts, meanings, log } = texts;
 
@@ -166,8 +166,13 @@ function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
 }
 
+/** Returns the other service that an envelope with an unknown key names; anybody can write it. */
+function elsewhereOf({ claimedIssuer }: Verification): string | null {
+  return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
+}
+
 export function titleOf(checked: ItemCheck): string {
-  const { verification, elsewhere } = checked;
+  const { verification } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
   if (isProofRefused(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
@@ -177,7 +182,7 @@ export function titleOf(checked: ItemCheck): string {
   // Neither envelope need be forged: the key's owner may have signed the first, or a clock may be wrong.
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
-  if (elsewhere !== null) return verdicts.elsewhere;
+  if (elsewhereOf(verification) !== null) return verdicts.elsewhere;
   if (isNotEnvelope(checked)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
@@ -192,8 +197,9 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
 }
 
 /** Explains a refusal; null if accepted. For an envelope of another service, it does not ask for other keys. */
-function reasonOf({ verification, elsewhere }: ItemCheck): string | null {
+function reasonOf(verification: Verification): string | null {
   const { reason, checks, claimedIssuer } = verification;
+  const elsewhere = elsewhereOf(verification);
   if (elsewhere !== null) return meanings.elsewhere(elsewhere);
   if (reason === null) return null;
   if (reason === "KID_UNKNOWN" && keySource === "fetched") return meanings.unknownKey;
@@ -213,9 +219,9 @@ function signatureBox(checked: ItemCheck): HTMLElement {
   const box = verdictBox(
     signatureTone(verification, statement === null ? "good" : statementTone(statement)),
     titleOf(checked),
-    reason === null ? meanings.valid(nameSigner(checked)) : own === undefined ? null : meanings[own],
+    reason === null ? meanings.valid(nameSigner(verification)) : own === undefined ? null : meanings[own],
     isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
-    reasonOf(checked),
+    reasonOf(verification),
     reason === "KEY_COMPROMISED" ? (hasProof ? log.tooLate : log.askForProof) : null,
     aboutProof ? log.aboutProof : null,
     verdict === "undecidable" && !aboutProof
@@ -244,7 +250,7 @@ function signedPart(checked: ItemCheck): HTMLElement | null {
   const { result, verificationId, verifiedAt, issuer, audience, kid } = verification;
   if (result === null && isProofRefused(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result), ...signatureFacts(verification, nameSigner(checked))];
+  const facts = [...answerFacts(result), ...signatureFacts(verification, nameSigner(verification))];
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
   const left = checked.notCompared.map((member) =>
@@ -307,21 +313,22 @@ function checksPart(checked: ItemCheck): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Shows everything about one envelope; an input without an envelope has only its verdict. */
-export function showOutcome(checked: ItemCheck): HTMLElement {
+/** Shows everything about one envelope, with `actions` below its verdicts. An input without an envelope has only a verdict. */
+export function showOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
   const signed = () => (statement === null ? signedPart(checked) : statementPart(statement, checked));
   return el(
     "div",
     {},
     verdictsOf(checked),
+    actions,
     name === null ? null : el("p", { class: "soft" }, texts.fromFile(name)),
     isNotEnvelope(checked) ? [] : [differencesPart(checked), signed(), checksPart(checked)],
   );
 }
 
-/** Shows several envelopes: first the counts for both verdicts, then each envelope folded up. */
-export function showOutcomes(all: readonly ItemCheck[]): HTMLElement {
+/** Shows several envelopes: first the counts for both verdicts, then `actions` and each envelope folded up. */
+export function showOutcomes(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;
@@ -345,5 +352,5 @@ export function showOutcomes(all: readonly ItemCheck[]): HTMLElement {
     const words = `${checked.name ?? texts.item(index + 1)}: ${titleOf(checked)}${answer}`;
     return el("details", { class: "envelope" }, el("summary", {}, words), showOutcome(checked));
   });
-  return el("div", {}, answers.length === 0 ? first : link(first, second), items);
+  return el("div", {}, answers.length === 0 ? first : link(first, second), actions, items);
 }

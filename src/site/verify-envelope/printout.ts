@@ -37,7 +37,7 @@ export function makeSheet(shown: ShownStatement, checked: ItemCheck): HTMLElemen
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
     `${words.sheet.title}: ${shown.list.name}`,
-    words.sheet.lead(nameSigner(checked), writtenTime(verifiedAt)),
+    words.sheet.lead(nameSigner(checked.verification), writtenTime(verifiedAt)),
     el("div", { class: "verdicts" }, statementBox(shown, checked)),
     statementFacts(shown, checked),
     el("h3", {}, words.sheet.rows),
@@ -114,6 +114,6 @@ export async function makePrintout(checked: ItemCheck): Promise<HTMLElement> {
             ),
           ),
         ];
-  const lead = certificate.attests(nameSigner(checked), writtenTime(verifiedAt));
+  const lead = certificate.attests(nameSigner(checked.verification), writtenTime(verifiedAt));
   return sheet(certificate.title, lead, ...parts, await answerPart(checked));
 }

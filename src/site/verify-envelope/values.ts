@@ -5,7 +5,7 @@ import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import type { ItemCheck, ShownStatement } from "./check.ts";
-import { el, factLine, type Tone, table, texts, verdictBox } from "./view.ts";
+import { el, factLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
@@ -70,9 +70,10 @@ export function answerFacts(result: EligibilityResult): Facts {
 }
 
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
-export function nameSigner({ verification, registry }: ItemCheck): string {
-  const issuer = verification.issuer ?? "";
-  return registry === null ? issuer : words.named(registry, issuer);
+export function nameSigner({ issuer }: Verification): string {
+  if (issuer === null) return "";
+  const registry = issuer === ownIssuer ? served("registry") : "";
+  return registry === "" ? issuer : words.named(registry, issuer);
 }
 
 export function signatureFacts(verification: Verification, signer = verification.issuer): Facts {

@@ -86,6 +86,16 @@ export const texts = languages[document.documentElement.lang] ?? english;
 /** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
+const tool = byId("tool", HTMLElement);
+
+/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
+export function served(name: string): string {
+  return tool.dataset[name] ?? "";
+}
+
+/** This service's issuer if the page verifies with this service's keys; null if the reader pastes keys. */
+export const ownIssuer = keySource === "fetched" ? served("issuer") : null;
+
 /** An error that the page shows instead of a result. Its message never quotes the input. */
 export class PageProblem extends Error {}
 
