@@ -34,6 +34,6 @@ export function toHex(bytes: Uint8Array): string {
 }
 
 /** Decodes pairs of hexadecimal digits. */
-export function fromHex(text: string): Uint8Array {
+export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }

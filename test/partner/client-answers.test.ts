@@ -135,7 +135,8 @@ const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
   const list = { name: "A school", reference: null };
   const stated = { statementId: "x", purpose, list, rows: [{ ...row, ...change }] };
   const given = { ...stated, issuedAt: new Date(nowMs).toISOString() } as unknown as SignedStatement;
-  const received = { verificationId: "x", begunAtMs: nowMs, endedAtMs: nowMs, info: { isReplay: false } };
+  const times = { begunAtMs: nowMs, endedAtMs: nowMs };
+  const received = { verificationId: "x", ...times, call: {}, info: { isReplay: false } };
   return findStatementMismatch(
     given,
     { purpose, list: { name: list.name }, teachers: [asked] },
