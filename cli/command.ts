@@ -105,6 +105,8 @@ export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 /** A command, or a group of commands, for citty. */
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
+  /** The last word of the command; undefined for a command that is defined without data/commands.json. */
+  readonly name?: string | undefined;
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
@@ -152,6 +154,11 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
 /** Defines a group of commands, which cannot be run itself. */
 export function group(description: string, subCommands: Commands): TvsCommand {
   return { description, subCommands };
+}
+
+/** Makes the table of commands whose modules are loaded already. */
+export function byName(...commands: readonly TvsCommand[]): Commands {
+  return Object.fromEntries(commands.map((one) => [one.name, async () => one]));
 }
 
 function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {

@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import words from "../../data/commands.json" with { type: "json" };
 import {
   type AttestationCheck,
   checkAttestation,
@@ -22,7 +21,7 @@ import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, Position } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
-import { flag, group, operand, option } from "../command.ts";
+import { byName, flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
@@ -42,8 +41,7 @@ import {
 import { openSources, readSource } from "../verify/files.ts";
 import { logWriterOf, noLogError } from "./open-evidence.ts";
 
-const proveCommand = operatorCommand({
-  ...words["attestations prove"],
+const proveCommand = operatorCommand("attestations prove", {
   args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: flag() },
   prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
@@ -96,8 +94,7 @@ const maxChecked = 200_000;
 /** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
-const checkCommand = operatorCommand({
-  ...words["attestations check"],
+const checkCommand = operatorCommand("attestations check", {
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
@@ -165,8 +162,7 @@ function exitCodeOf(results: readonly Located[]): number {
   return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
 }
 
-const listCommand = operatorCommand({
-  ...words["attestations list"],
+const listCommand = operatorCommand("attestations list", {
   args: {
     partner: partnerOption,
     teacher: option("REF", teacherKeyOf),
@@ -235,8 +231,7 @@ const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {
   ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
 };
 
-const showCommand = operatorCommand({
-  ...words["attestations show"],
+const showCommand = operatorCommand("attestations show", {
   args: { id: operand() },
   async act(operator, args) {
     const { attestations } = operator;
@@ -276,9 +271,7 @@ function notFound(id: string, kept: RetentionState): TvsError {
   return new TvsError("NOT_KNOWN", message);
 }
 
-export const attestationsCommand = group("Look up and check the evidence of what was answered and signed", {
-  list: async () => listCommand,
-  show: async () => showCommand,
-  check: async () => checkCommand,
-  prove: async () => proveCommand,
-});
+export const attestationsCommand = group(
+  "Look up and check the evidence of what was answered and signed",
+  byName(listCommand, showCommand, checkCommand, proveCommand),
+);

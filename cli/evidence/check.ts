@@ -1,6 +1,5 @@
 /** `tvs log check`: compares a service's log with what was seen of it before. It needs no register. */
 
-import words from "../../data/commands.json" with { type: "json" };
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeHash } from "../../src/partner/base64.ts";
@@ -10,7 +9,8 @@ import { isConsistent, isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
-import { command, operand, option, readRepeated } from "../command.ts";
+import { operand, option, readRepeated } from "../command.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { escapeControls, exitCodes, formatRecord, print } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readLogKeys, readStateFile, rememberInStateFile } from "./log-state.ts";
@@ -28,8 +28,7 @@ type Tree = Pick<Checkpoint, "size" | "root">;
 /** Asks the log to prove that the tree `to` begins with `from`. @returns null if the log has fewer leaves than `to` */
 type AskConsistency = (from: Tree, to: Tree) => Promise<boolean | null>;
 
-export const logCheckCommand = command({
-  ...words["log check"],
+export const logCheckCommand = tvsCommand("log check", {
   args: {
     url: operand(readHttpUrl),
     "log-key": { ...option("KEY"), required: true },

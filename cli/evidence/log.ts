@@ -1,12 +1,11 @@
 import { Buffer } from "node:buffer";
-import words from "../../data/commands.json" with { type: "json" };
 import { isoTime, timersOf } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { readHead, requireHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { flag, group, option } from "../command.ts";
+import { byName, flag, group, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
@@ -21,10 +20,10 @@ import {
   wrapSentence,
 } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
+import { logCheckCommand } from "./check.ts";
 import { logDependencies, logWriterOf, noLogError } from "./open-evidence.ts";
 
-const auditCommand = operatorCommand({
-  ...words["log audit"],
+const auditCommand = operatorCommand("log audit", {
   args: { signatures: flag() },
   async act(operator, args) {
     const result = await audit(operator, args.signatures === true);
@@ -88,8 +87,7 @@ function auditText(result: AuditResult): string {
 const maxReason = 200;
 
 /** Begins a new log. A running service continues with it, because the service reads the newest log before it signs. */
-const newCommand = operatorCommand({
-  ...words["log new"],
+const newCommand = operatorCommand("log new", {
   args: {
     reason: {
       ...option(
@@ -138,8 +136,7 @@ function readReason(text: string, flag: string): string {
   throw new TvsError("CONFIG_INVALID", `${flag} must be one line of 1 to ${maxReason} characters`);
 }
 
-const checkpointCommand = operatorCommand({
-  ...words["log checkpoint"],
+const checkpointCommand = operatorCommand("log checkpoint", {
   async act(operator, args) {
     if ((await operator.evidence.logs()).length === 0) throw noLogError();
     const newest = await logWriterOf(operator).checkpoint();
@@ -152,8 +149,7 @@ const checkpointCommand = operatorCommand({
   },
 });
 
-const keyCommand = operatorCommand({
-  ...words["log key"],
+const keyCommand = operatorCommand("log key", {
   async act({ evidence }, args) {
     const logs = (await evidence.logs()).reverse();
     if (logs.length === 0) throw noLogError();
@@ -168,10 +164,7 @@ const keyCommand = operatorCommand({
   },
 });
 
-export const logCommand = group("The evidence log: its checkpoints and keys, and whether it is whole", {
-  checkpoint: async () => checkpointCommand,
-  key: async () => keyCommand,
-  audit: async () => auditCommand,
-  check: () => import("./check.ts").then((file) => file.logCheckCommand),
-  new: async () => newCommand,
-});
+export const logCommand = group(
+  "The evidence log: its checkpoints and keys, and whether it is whole",
+  byName(checkpointCommand, keyCommand, auditCommand, logCheckCommand, newCommand),
+);

@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
@@ -16,7 +15,7 @@ import {
 } from "../../src/domain/partners.ts";
 import { quotaUse, windowStartsAt } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { type ArgsOf, group, operand, option } from "../command.ts";
+import { type ArgsOf, byName, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
@@ -88,8 +87,7 @@ function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   return checkPartner({ ...terms, partnerId: args.id, eventFilter, createdAt, disabledAt: null });
 }
 
-const addCommand = operatorCommand({
-  ...words["partners add"],
+const addCommand = operatorCommand("partners add", {
   args: { ...addArgs, ...actorArg },
   check: (args) => void newPartner(args, 0),
   async act(operator, args) {
@@ -113,8 +111,7 @@ function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: CommandContext
   return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL sets it`;
 }
 
-const listCommand = operatorCommand({
-  ...words["partners list"],
+const listCommand = operatorCommand("partners list", {
   async act({ partners }, args) {
     const all = (await partners.partners()).map(describePartner);
     printList(args, all, partnerColumns, "no partners yet");
@@ -134,8 +131,7 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
 
 const shownChanges = 5;
 
-const showCommand = operatorCommand({
-  ...words["partners show"],
+const showCommand = operatorCommand("partners show", {
   args: partnerOperand,
   async act(operator, args) {
     const { partners, quotaStore, clock } = operator;
@@ -160,8 +156,7 @@ const showCommand = operatorCommand({
   },
 });
 
-const setCommand = operatorCommand({
-  ...words["partners set"],
+const setCommand = operatorCommand("partners set", {
   args: { ...partnerOperand, ...termsArgs, ...actorArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
@@ -170,8 +165,7 @@ const setCommand = operatorCommand({
   },
 });
 
-const disableCommand = operatorCommand({
-  ...words["partners disable"],
+const disableCommand = operatorCommand("partners disable", {
   args: { ...partnerOperand, ...actorArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
@@ -180,8 +174,7 @@ const disableCommand = operatorCommand({
   },
 });
 
-const enableCommand = operatorCommand({
-  ...words["partners enable"],
+const enableCommand = operatorCommand("partners enable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);
@@ -191,13 +184,15 @@ const enableCommand = operatorCommand({
 });
 
 export const partnersCommand = group("Manage partner agencies, their credentials and webhook endpoints", {
-  add: async () => addCommand,
-  list: async () => listCommand,
-  show: async () => showCommand,
-  history: async () => partnerHistoryCommand,
-  set: async () => setCommand,
-  disable: async () => disableCommand,
-  enable: async () => enableCommand,
+  ...byName(
+    addCommand,
+    listCommand,
+    showCommand,
+    partnerHistoryCommand,
+    setCommand,
+    disableCommand,
+    enableCommand,
+  ),
   key: async () => partnerKeysCommand,
   cert: async () => partnerCertificatesCommand,
   webhook: () => import("./webhook.ts").then((file) => file.partnerWebhookCommand),

@@ -1,7 +1,6 @@
 import { lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
@@ -16,8 +15,9 @@ import {
 } from "../../src/store/driver/backup.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
-import { command, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
+import { byName, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
 import { requireRegister, runAndClose } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import {
   exitCodes,
   formatRecord,
@@ -60,8 +60,7 @@ export function describeBackup({ counts, newestAttestation, log, masterKeyCheck:
   };
 }
 
-const makeCommand = command({
-  ...words.backup,
+const makeCommand = tvsCommand("backup", {
   args: { file: operand(), force: flag(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
@@ -118,8 +117,7 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
   return [formatRecord({ file, ...describeBackup(facts) }), "", ...notes.map(wrapSentence)].join("\n");
 }
 
-const verifyCommand = command({
-  ...words["backup verify"],
+const verifyCommand = tvsCommand("backup verify", {
   args: { file: operand() },
   async run({ args }) {
     const config = configOf(args);
@@ -147,7 +145,7 @@ const verifyCommand = command({
 
 export const backupCommand: TvsCommand = {
   ...makeCommand,
-  subCommands: { verify: async () => verifyCommand },
+  subCommands: byName(verifyCommand),
 };
 
 /** Chooses the path of a backup. The name is the time in seconds; if it is taken, this waits for the next second. */

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -12,8 +11,9 @@ import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { moveTeacherIds } from "../../src/store/status-lists.ts";
-import { command, configOf, flag, operand } from "../command.ts";
+import { configOf, flag, operand } from "../command.ts";
 import { describeRestoredLog, type RestoredLog, settleRestoredLog } from "../evidence/restored-log.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { actorArg, actorOf } from "../register/operator-name.ts";
 import { describeLocation } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -23,8 +23,7 @@ import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 const maxListed = 20;
 
-export const restoreCommand = command({
-  ...words.restore,
+export const restoreCommand = tvsCommand("restore", {
   args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...actorArg },
   async run({ args }) {
     const config = configOf(args);

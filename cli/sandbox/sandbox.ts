@@ -3,7 +3,6 @@
 import { Buffer } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import sample from "../../data/sample-registry.csv" with { type: "text" };
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -23,8 +22,9 @@ import { isSandbox } from "../../src/domain/settings.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, group } from "../command.ts";
+import { byName, configOf, group } from "../command.ts";
 import { type CommandContext, importDependencies, readStoredSettings, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { programWords } from "../program.ts";
 import { describeLocation } from "../register/register.ts";
 import { formatRecord, hint, print, printList } from "../terminal/output.ts";
@@ -184,8 +184,7 @@ export async function withSandbox<T>(
   return withContext(config, run);
 }
 
-const teachersCommand = command({
-  ...words["sandbox teachers"],
+const teachersCommand = tvsCommand("sandbox teachers", {
   async run({ args }) {
     const [first] = stateTeachers;
     const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
@@ -201,8 +200,7 @@ const teachersCommand = command({
   },
 });
 
-const resetCommand = command({
-  ...words["sandbox reset"],
+const resetCommand = tvsCommand("sandbox reset", {
   async run({ args }) {
     await withSandbox(args, async (operator) => {
       const results = [await importSample(operator), await importFixtures(operator, sandboxTeachers)];
@@ -226,7 +224,7 @@ async function resetNotifications({ partners, watches }: CommandContext): Promis
   await watches.change(demoPartner, { add: [], remove: watched });
 }
 
-export const sandboxCommand = group("List the sandbox's teachers, or put the sandbox back", {
-  teachers: async () => teachersCommand,
-  reset: async () => resetCommand,
-});
+export const sandboxCommand = group(
+  "List the sandbox's teachers, or put the sandbox back",
+  byName(teachersCommand, resetCommand),
+);
