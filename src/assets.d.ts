@@ -28,12 +28,8 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** The licences of all parts of the executable, and the partners' npm package in base64. */
-declare module "*.bundle.txt" {
-  export { default } from "embedded-text";
-}
-/** The type declarations of the partners' module, which the service offers beside the module. */
-declare module "*.types.txt" {
+/** Licences and the partners' npm package in base64 (`*.bundle.txt`), and type declarations (`*.types.txt`). */
+declare module "*.txt" {
   export { default } from "embedded-text";
 }
 declare module "*.client.js" {
