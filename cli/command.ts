@@ -28,7 +28,6 @@ type Values =
   | { readonly oneOf: readonly string[] }
   /** A list of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
-  /** Ids that are read from the register. */
   | { readonly ids: ReadIds };
 
 /** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
@@ -43,7 +42,6 @@ type Arg = ArgDef & {
 
 export type Args = Readonly<Record<string, Arg>>;
 
-/** The parsed values of a command line, by the names of its options and operands. */
 export type ArgsOf<T extends Args> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
 
 type Given<A extends Arg> = A extends { required: true } | { default: string }

@@ -2,7 +2,6 @@ import notices from "./notices.bundle.txt" with { type: "text" };
 import { tvsCommand } from "./operator-command.ts";
 import { print } from "./terminal/output.ts";
 
-/** Prints the licences of everything that the executable contains. */
 export const licensesCommand = tvsCommand("licenses", {
   async run({ args }) {
     print(args, { licenses: notices }, () => notices);

@@ -11,7 +11,6 @@ import {
 } from "./command.ts";
 import type { CommandContext } from "./open.ts";
 
-/** The words of a command after `tvs`, as data/commands.json has them. */
 type CommandName = keyof typeof words;
 type Definition<T extends Args> = Pick<CommandDefinition<T>, "args" | "run">;
 type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;

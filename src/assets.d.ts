@@ -17,7 +17,6 @@ declare module "*.csv" {
 declare module "*.css" {
   export { default } from "embedded-text";
 }
-/** The shells' completion scripts of `tvs`. */
 declare module "*.bash" {
   export { default } from "embedded-text";
 }
@@ -38,11 +37,9 @@ declare module "*.client.js" {
 declare module "*.bundle.js" {
   export { default } from "embedded-text";
 }
-/** The commands of the getting-started page. */
 declare module "*.sh" {
   export { default } from "embedded-text";
 }
-/** The manual's pages. */
 declare module "*.md" {
   export { default } from "embedded-text";
 }

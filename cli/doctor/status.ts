@@ -74,7 +74,6 @@ function keyText(key: Status["keys"]["active"], since: string): string | null {
   return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
 }
 
-/** Describes the log in two lines: its size, and its newest checkpoint. */
 function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not begun yet" };
   const { leaves, waiting, checkpoint } = log;

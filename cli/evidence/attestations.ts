@@ -135,7 +135,6 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
     reason,
     ...(place.line === null ? {} : { line: place.line }),
     ...(place.index === null ? {} : { index: place.index }),
-    // The attestation that the service has stored under this id; null if none.
     record: kept === null ? null : describeAttestation(kept),
   };
 }
@@ -174,14 +173,13 @@ const listCommand = operatorCommand("attestations list", {
     const { attestations, partners, teachers } = operator;
     const { limit, since, partner, key, teacher: ref } = args;
     if (partner !== undefined) await requirePartner(partners, partner);
-    const credential = key === undefined ? {} : await credentialOf(partners, key, partner);
+    const credential = key === undefined ? null : await credentialOf(partners, key, partner);
     const teacher = ref === undefined ? undefined : await requireTeacher(teachers, ref);
     const found = await attestations.list({
-      limit,
-      ...(teacher === undefined ? {} : { teacherId: teacher.id }),
-      ...(partner === undefined ? {} : { partnerId: partner }),
       ...credential,
-      ...(since === undefined ? {} : { since }),
+      ...{ limit, teacherId: teacher?.id },
+      partnerId: credential?.partnerId ?? partner,
+      since: since ?? credential?.since,
     });
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
     const kept = await readRetentionState(operator);
@@ -211,13 +209,8 @@ async function credentialOf(partners: PartnerStore, text: string, partnerId: str
   }
   if (partnerId !== undefined && partnerId !== owner)
     throw new TvsError("REFUSED", `this is a credential of ${owner}, not of ${partnerId}`);
-  const until = key?.revokedAt ?? key?.expiresAt ?? null;
-  return {
-    partnerId: owner,
-    credential,
-    ...(key === undefined ? {} : { since: key.createdAt }),
-    ...(until === null ? {} : { until }),
-  };
+  const until = key?.revokedAt ?? key?.expiresAt ?? undefined;
+  return { partnerId: owner, credential, since: key?.createdAt, until };
 }
 
 const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {

@@ -6,7 +6,6 @@ import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { readHead, requireHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { byName, flag, group, option } from "../command.ts";
-import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -23,10 +22,22 @@ import { createBar } from "../terminal/progress.ts";
 import { logCheckCommand } from "./check.ts";
 import { logDependencies, logWriterOf, noLogError } from "./open-evidence.ts";
 
+/** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
+const settleMs = 1_000;
+
 const auditCommand = operatorCommand("log audit", {
   args: { signatures: flag() },
   async act(operator, args) {
-    const result = await audit(operator, args.signatures === true);
+    const { evidence: store, secrets, clock, pinned, keys } = operator;
+    const bar = createBar({ label: "audit", unit: "leaves" });
+    const result = await auditLog({
+      ...{ store, secrets, allSignatures: args.signatures === true },
+      // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
+      pinned: pinned.read(),
+      keys: await keys.list(),
+      settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
+      onProgress: (done, total) => bar.show(done, { total }),
+    }).finally(bar.stop);
     // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLogError().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
@@ -39,28 +50,6 @@ const auditCommand = operatorCommand("log audit", {
     if (verdict !== "whole") process.exitCode = exitCodes[verdict === "broken" ? "refused" : "undecided"];
   },
 });
-
-/** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
-const settleMs = 1_000;
-
-async function audit(operator: CommandContext, allSignatures: boolean): Promise<AuditResult | null> {
-  const { evidence: store, secrets, clock, pinned } = operator;
-  const bar = createBar({ label: "audit", unit: "leaves" });
-  try {
-    return await auditLog({
-      store,
-      // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
-      pinned: pinned.read(),
-      secrets,
-      keys: await operator.keys.list(),
-      allSignatures,
-      settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
-      onProgress: (done, total) => bar.show(done, { total }),
-    });
-  } finally {
-    bar.stop();
-  }
-}
 
 function auditText(result: AuditResult): string {
   const { logs, findings, found, waiting, leaves, compared, deleted, verified } = result;

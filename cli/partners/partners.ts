@@ -54,7 +54,6 @@ const termsArgs = {
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-/** Reads the terms that the command line has. The others are absent. */
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
@@ -79,7 +78,6 @@ const addArgs = {
   "per-day": { ...termsArgs["per-day"], required: true },
 } as const;
 
-/** Makes a new partner from the command line. @throws TvsError USAGE if a term is wrong */
 function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
   const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };

@@ -40,7 +40,6 @@ export function requireDatabaseFile({ database }: Config): string {
   );
 }
 
-/** Compares the master key on this machine with that of a backup. @throws TvsError MASTER_KEY_INVALID */
 export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
   const text = findMasterKey(config);
   if (text === undefined) return "absent";
@@ -162,14 +161,12 @@ export async function backupPath(dir: string, config: Config): Promise<string> {
   }
 }
 
-/** Refuses a folder without --keep. @throws TvsError USAGE */
 function requireNoFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
   const message = `FILE: ${path} is a folder; name a file in it, or give --keep N as well, which names it by its time`;
   throw new TvsError("USAGE", message);
 }
 
-/** Reads the number of backups to keep. @throws TvsError USAGE */
 function readKeep(text: string, flag: string): number {
   const keep = parseCount(text, flag);
   if (keep > 0) return keep;

@@ -85,7 +85,6 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** Describes what is undone, and what the operator must do now. */
 function remarks(
   { replaced, undone }: RestoreResult,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },

@@ -47,30 +47,20 @@ export async function prepareSandbox(
  * The demo partner's key, the same at every start while the key is live. The key is stored before the partner is added, so
  * that after a kill between the two the next start uses it.
  */
-async function demoKey({
-  partners,
-  settings,
-  secrets,
-  clock,
-  keyKind: kind,
-}: CommandContext): Promise<string> {
-  const options = { kind, secrets, now: clock.now() };
+async function demoKey({ partners, settings, secrets, clock, keyKind }: CommandContext): Promise<string> {
+  const options = { kind: keyKind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
-  const key = stored === undefined ? await newKey() : openKey(stored);
+  const key = stored === undefined ? await store(mintApiKey(demoPartner, options).text) : openKey(stored);
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
     await partners.add(demoRecord(options.now), apiKeyRecord(key, demoPartner, options));
     return key;
   }
-  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, kind));
+  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, keyKind));
   if (known !== undefined && isLive(known, options.now)) return key;
   // The stored key has expired or was revoked. A partner with two live keys cannot get another one.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveKeys }))) return key;
   return store(text);
-
-  function newKey(): Promise<string> {
-    return store(mintApiKey(demoPartner, options).text);
-  }
 
   function openKey(sealed: string): string {
     return new TextDecoder().decode(secrets.open(new Uint8Array(Buffer.from(sealed, "base64")), demoKeyName));
@@ -140,9 +130,7 @@ async function fillSandbox(operator: CommandContext): Promise<void> {
     await importFixtures(operator, [expiringTeacher]);
 }
 
-function importSample(operator: CommandContext): Promise<ImportResult> {
-  return importText(operator, "sample-registry.csv", sample);
-}
+const importSample = (operator: CommandContext) => importText(operator, "sample-registry.csv", sample);
 
 function importFixtures(operator: CommandContext, teachers: typeof sandboxTeachers): Promise<ImportResult> {
   const today = operator.calendar.dateAt(operator.clock.now());

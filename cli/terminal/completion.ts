@@ -159,7 +159,6 @@ async function lookUp(find: ReadIds, words: Words): Promise<Candidate[]> {
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
   const config = configOf(values);
-  // A libSQL server may answer slowly.
   if (config.database.kind !== "file") return [];
   const { withContext } = await import("../open.ts");
   const found = await withContext(config, (operator) => find(operator, maxIds));
