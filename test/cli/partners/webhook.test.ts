@@ -44,12 +44,10 @@ test("no command except tvs partners webhook set and rotate-secret prints a webh
   await world.addPartner("quiet");
   const { secret } = await world.json(`partners webhook set quiet ${publicUrl}`);
   const own = ["show", "disable", "enable"].map((name) => `partners webhook ${name} quiet`);
-  for (const line of [...own, "partners show quiet", "webhooks list", "status"]) {
-    for (const form of ["", " --json"]) {
-      const { code, stdout, stderr } = await world.run(line + form);
-      expect(code).toBe(0);
-      expect(stdout + stderr).not.toContain(secret);
-    }
+  const lines = [...own, "partners show quiet", "webhooks list", "status"];
+  for (const line of lines.flatMap((one) => [one, `${one} --json`])) {
+    const { code, stdout, stderr } = await world.run(line);
+    expect([line, code, (stdout + stderr).includes(secret)]).toEqual([line, 0, false]);
   }
 });
 
