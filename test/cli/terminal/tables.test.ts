@@ -4,10 +4,8 @@ import { alignValue, layOutTable } from "../../../cli/terminal/tables.ts";
 const heading = (title: string) => title;
 
 const head = ["NAME", "NOTE"];
-const rows = [
-  ["王小明", "a sentence of several words"],
-  ["Ada", "another one"],
-];
+const chinese = ["王小明", "a sentence of several words"];
+const rows = [chinese, ["Ada", "another one"]];
 
 test("a table counts a wide character as two columns", () => {
   expect(layOutTable(head, rows, { width: null, heading })).toBe(
