@@ -121,13 +121,19 @@ const revokeKeyCommand = operatorCommand("partners key revoke", {
   },
 });
 
+/** Describes the credentials of a partner. @throws TvsError NOT_KNOWN */
+export async function describeCredentials({ partners, clock }: CommandContext, partnerId: string) {
+  const partner = await requirePartner(partners, partnerId);
+  const isOwn = (one: { partnerId: string }) => one.partnerId === partnerId;
+  const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, clock.now()));
+  const certificates = (await partners.certificates()).filter(isOwn).map(describeCertificate);
+  return { partner, keys, certificates };
+}
+
 const listKeysCommand = operatorCommand("partners key list", {
   args: partnerOperand,
-  async act({ partners, clock }, args) {
-    await requirePartner(partners, args.id);
-    const keys = (await partners.apiKeys())
-      .filter((key) => key.partnerId === args.id)
-      .map((key) => describeApiKey(key, clock.now()));
+  async act(operator, args) {
+    const { keys } = await describeCredentials(operator, args.id);
     printList(args, keys, apiKeyColumns);
   },
 });
@@ -170,11 +176,9 @@ const removeCertificateCommand = operatorCommand("partners cert remove", {
 
 const listCertificatesCommand = operatorCommand("partners cert list", {
   args: partnerOperand,
-  async act({ partners }, args) {
-    await requirePartner(partners, args.id);
-    const all = await partners.certificates();
-    const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);
-    printList(args, shown, certificateColumns, "no client certificates");
+  async act(operator, args) {
+    const { certificates } = await describeCredentials(operator, args.id);
+    printList(args, certificates, certificateColumns, "no client certificates");
   },
 });
 

@@ -1,16 +1,14 @@
 import { describeChange } from "../../src/domain/changes.ts";
-import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import {
   batchCosts,
   checkPartner,
   checkPartnerChange,
   defaultWatchLimit,
-  describeCertificate,
   describePartner,
   type Partner,
   type PartnerChange,
-  requirePartner,
   scopes,
 } from "../../src/domain/partners.ts";
 import { quotaUse, windowStartsAt } from "../../src/domain/quota-windows.ts";
@@ -34,6 +32,7 @@ import {
 import {
   apiKeyColumns,
   certificateColumns,
+  describeCredentials,
   describeFilter,
   eventArgs,
   partnerCertificatesCommand,
@@ -132,12 +131,9 @@ const shownChanges = 5;
 const showCommand = operatorCommand("partners show", {
   args: partnerOperand,
   async act(operator, args) {
-    const { partners, quotaStore, clock } = operator;
-    const partner = await requirePartner(partners, args.id);
-    const isOwn = (one: { partnerId: string }) => one.partnerId === args.id;
+    const { quotaStore, clock } = operator;
+    const { partner, keys, certificates } = await describeCredentials(operator, args.id);
     const now = clock.now();
-    const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, now));
-    const certificates = (await partners.certificates()).filter(isOwn).map(describeCertificate);
     const quota = quotaUse(partner, await quotaStore.windows(windowStartsAt(now)), now);
     const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
