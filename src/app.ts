@@ -14,6 +14,7 @@ import { createFailureHandler } from "./site/error-page.ts";
 import { createPages } from "./site/routes.ts";
 import { createPageSender } from "./site/shell.ts";
 
+/** Makes the Hono app with all routes of a service. */
 export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const sender = createPageSender(service);
@@ -87,6 +88,7 @@ const openToAll: MiddlewareHandler = async (c, next) => {
   return undefined;
 };
 
+/** Answers 405 on every path that has a route, for the methods that it does not have. */
 function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof createFailureHandler>): void {
   for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
