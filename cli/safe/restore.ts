@@ -41,18 +41,17 @@ export const restoreCommand = tvsCommand("restore", {
     // The folder is made after all checks, so that a refused backup makes none.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
-    let settled: Awaited<ReturnType<typeof settleRestoredLog>> = null;
+    const made: { settled?: Awaited<ReturnType<typeof settleRestoredLog>> } = {};
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
       await driver.batch([moveTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksSettingName]: "true" });
-      settled = await settleRestoredLog(driver, config, acting);
+      made.settled = await settleRestoredLog(driver, config, acting);
     };
     const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
-    // TypeScript does not see that the callback has assigned `settled`.
-    const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
+    const { log = null, pin } = made.settled ?? {};
     await pin?.();
     const { replaced, undone } = restored;
     if (replaced === null) printNote(`created a new register in ${describeLocation(config)}`);
@@ -60,10 +59,10 @@ export const restoreCommand = tvsCommand("restore", {
     const notes = remarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
     const first = masterKey === "absent" ? [keyIsMissing] : [];
-    const made = { database: target, ...describeBackup(facts) };
-    const value = { ...made, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
+    const shown = { database: target, ...describeBackup(facts) };
+    const value = { ...shown, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
     print(args, { ...value, notes: [...first, ...notes] }, () =>
-      restoreText({ ...made, replaced }, restored, notes),
+      restoreText({ ...shown, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
     // This is printed last, where the operator reads it: it has to be done before anything else.
