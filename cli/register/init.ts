@@ -26,8 +26,9 @@ import {
 } from "../../src/domain/settings.ts";
 import type { Site } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
-import { command, option, serveConfigOf } from "../command.ts";
+import { option, serveConfigOf } from "../command.ts";
 import { hasRegister, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 import { formatRecord, hint, print, printNote, terminalWidth } from "../terminal/output.ts";
@@ -61,8 +62,7 @@ const questions = Object.entries(words.init.options).map(([name, words]): Questi
 /** Answers by the names of the options. */
 type Answers = Readonly<Record<string, string>>;
 
-export const initCommand = command({
-  ...words.init,
+export const initCommand = tvsCommand("init", {
   args: {
     ...Object.fromEntries(
       questions.map(({ name, words, hint, usual }) => [

@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
 import { v7 as uuidv7 } from "uuid";
-import words from "../../data/commands.json" with { type: "json" };
 import { rosterSchema } from "../../src/api/requests.ts";
 import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/domain/configuration.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -44,8 +43,7 @@ const maxRows = 1_000_000;
 /** Maximum rows of a statement. One row more is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
-export const rosterCommand = operatorCommand({
-  ...words.roster,
+export const rosterCommand = operatorCommand("roster", {
   args: {
     file: operand(),
     purpose: {

@@ -1,7 +1,6 @@
 import { createReadStream, statSync } from "node:fs";
 import { constants } from "node:os";
 import { basename } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
@@ -16,9 +15,10 @@ import {
   listFirstRejections,
 } from "../../src/domain/import/report.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
-import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
+import { type ArgsOf, configOf, flag, operand, option } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { importDependencies, requireRegister, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { mainUrl } from "../program.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
@@ -54,8 +54,7 @@ const importArgs = {
   ...actorArg,
 } as const;
 
-export const importCommand = command({
-  ...words["teachers import"],
+export const importCommand = tvsCommand("teachers import", {
   args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);

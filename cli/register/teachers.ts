@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { readRetentionState } from "../../src/domain/evidence/retention.ts";
@@ -21,7 +20,7 @@ import {
   describeTeacher,
   revocationText,
 } from "../../src/domain/teachers/record.ts";
-import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
+import { type ArgsOf, byName, type commonArgs, flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
@@ -48,8 +47,7 @@ function formatOf(file: string): ImportFormat {
   return formatOfFileName(file) ?? "csv";
 }
 
-const exportCommand = operatorCommand({
-  ...words["teachers export"],
+const exportCommand = operatorCommand("teachers export", {
   args: { file: operand(), ...teacherFilterArgs, force: flag() },
   prepare({ file: path, force }, config) {
     return { format: formatOf(path), output: prepareOutput({ flag: "the file", path, force, config }) };
@@ -83,8 +81,7 @@ const exportCommand = operatorCommand({
 /** Maximum bytes on standard input. A NIN and a line end have 13 bytes; a larger input is the wrong file. */
 const maxInputBytes = 1024;
 
-const exportSubjectCommand = operatorCommand({
-  ...words["teachers export-subject"],
+const exportSubjectCommand = operatorCommand("teachers export-subject", {
   // Reads the NIN from standard input, because an argument is visible in the shell's history and in `ps`.
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
@@ -113,8 +110,7 @@ const reasonArg = {
   },
 } as const;
 
-const showCommand = operatorCommand({
-  ...words["teachers show"],
+const showCommand = operatorCommand("teachers show", {
   args: refArg,
   async act(operator, args) {
     const teacher = await requireTeacher(operator.teachers, args.ref);
@@ -226,15 +222,13 @@ function moved(from: string, to: string): string {
 }
 
 function changeCommand(action: TeacherAction) {
-  return operatorCommand({
-    ...words[`teachers ${action}`],
+  return operatorCommand(`teachers ${action}`, {
     args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...actorArg },
     act: (operator, args) => change(action, operator, args as ChangeArgs),
   });
 }
 
-const historyCommand = operatorCommand({
-  ...words["teachers history"],
+const historyCommand = operatorCommand("teachers history", {
   args: { ...refArg, ...actorFilterArg },
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
@@ -263,8 +257,7 @@ const historyColumns: Columns<HistoryLine> = {
   "REASON OR EVENT ID": (line) => (line.type === "event" ? line.eventId : line.reason),
 };
 
-const sweepCommand = operatorCommand({
-  ...words["teachers sweep"],
+const sweepCommand = operatorCommand("teachers sweep", {
   args: actorArg,
   async act({ teachers, calendar, clock, actor }, args) {
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
@@ -281,15 +274,12 @@ export const teachersCommand = group("Import, look up and change teachers' recor
   map: () => import("./teachers-map.ts").then((file) => file.mapCommand),
   list: () => import("./teachers-list.ts").then((file) => file.listCommand),
   find: () => import("./teachers-list.ts").then((file) => file.findCommand),
-  export: async () => exportCommand,
-  show: async () => showCommand,
-  revoke: async () => changeCommand("revoke"),
-  reinstate: async () => changeCommand("reinstate"),
-  deactivate: async () => changeCommand("deactivate"),
-  reactivate: async () => changeCommand("reactivate"),
-  hide: async () => changeCommand("hide"),
-  unhide: async () => changeCommand("unhide"),
-  history: async () => historyCommand,
-  sweep: async () => sweepCommand,
-  "export-subject": async () => exportSubjectCommand,
+  ...byName(
+    exportCommand,
+    showCommand,
+    ...(["revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide"] as const).map(changeCommand),
+    historyCommand,
+    sweepCommand,
+    exportSubjectCommand,
+  ),
 });

@@ -77,7 +77,6 @@ export function startLeaderWork(operator: CommandContext, options: LeaderOptions
   };
 }
 
-/** Starts the leader's work. @returns a function that ends all of it */
 function startWork(operator: CommandContext, stores: Stores, { configuration, onLogError }: LeaderOptions) {
   const { clock, secrets, pinned } = operator;
   const writer = logWriterOf(operator, stores.evidence);

@@ -183,7 +183,6 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
   const shared = { configuration, teachers, blindIndex, clock };
   const statusIndexes = createStatusIndexes(secrets.statusListKey);
   const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
-  /** Tries the database and the signer once. */
   async function tryAll(): Promise<void> {
     const { kid } = configuration.current().keys.active;
     const asked = [disk.probe(), configuration.refresh(), signer.sign(kid, ["probe"])];

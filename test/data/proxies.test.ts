@@ -35,9 +35,7 @@ const proxies: Readonly<Record<string, Proxy>> = {
     file: "Caddyfile",
     needs: [],
     repeatsPosts: false,
-    own: (port) => ({
-      "verify.example.org {": `https://localhost:${port} {`,
-    }),
+    own: (port) => ({ "verify.example.org {": `https://localhost:${port} {` }),
     async words(config) {
       await writeFile(config, `{\n\tadmin off\n\tauto_https off\n}\n${await readFile(config, "utf8")}`);
       return ["caddy", "run", "--adapter", "caddyfile", "--config", config];

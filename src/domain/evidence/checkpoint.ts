@@ -39,7 +39,6 @@ import {
 const leavesOfCommit = 512;
 /** The most missing ids in a row that get leaves. A row with a forged id could otherwise need any number of leaves. */
 const maxMissing = 10_000;
-/** How many times a checkpoint or a new log is tried if other processes are always first. */
 const maxAttempts = 20;
 /** A checkpoint's time is not earlier than that of the one before, unless that is more than a day in the future. */
 const longestAheadSeconds = 86_400;
@@ -273,7 +272,6 @@ async function storePinned(
   if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
-/** What the operator of a database that is behind can do. */
 export const databaseBehindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 

@@ -18,10 +18,8 @@ export async function makeWebhookTerminal() {
     dataDir,
     run,
     json: (line: string) => runJson<ReturnType<typeof JSON.parse>>(line.split(" "), { dataDir }),
-    addPartner: (partnerId: string) =>
-      withTestContext(dataDir, ({ partners }) =>
-        partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${partnerId}`)),
-      ),
+    addPartner: (id: string) =>
+      withTestContext(dataDir, ({ partners }) => partners.add(aPartner(id), anApiKey(id, `key-${id}`))),
     /** Makes a delivery that has failed, as the sender records it. @returns its id */
     addFailed: (partnerId: string, failure: Failure) => addFailed(dataDir, partnerId, failure),
     remove,

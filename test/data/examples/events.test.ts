@@ -17,9 +17,8 @@ beforeAll(async () => {
   const dataDir = join(folder, "data");
   const types = ["license.revoked", "license.expired", "teacher.deactivated"];
   for (const type of types) await runJson(["trigger", type], { dataDir });
-  const answer = await fetch(`${service.url}/v1/inter-agency/events`, {
-    headers: { Authorization: `Bearer ${apiKey}` },
-  });
+  const headers = { Authorization: `Bearer ${apiKey}` };
+  const answer = await fetch(`${service.url}/v1/inter-agency/events`, { headers });
   const { data } = (await answer.json()) as Events;
   expect(data.map(({ eventType }) => eventType)).toEqual(expect.arrayContaining(types));
   announced = data.map(({ eventId, eventType, data: { regNo } }) => `${eventId} ${eventType} ${regNo}`);
