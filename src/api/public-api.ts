@@ -11,7 +11,7 @@ import type { AppOptions, Service } from "../service.ts";
 import type { LogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
-  createDocumentCache,
+  type createDocumentCache,
   loadOnce,
   precompressedDocument,
   publicDocument,
@@ -23,7 +23,10 @@ import type { StatusListDocuments } from "./status-api.ts";
 
 export type ApiDependencies = {
   readonly service: Service;
-  readonly limit: PublicRateLimit;
+  readonly options: AppOptions;
+  readonly limit: ReturnType<typeof createPublicRateLimit>;
+  /** The cache of the pages and of the OpenAPI document. */
+  readonly documents: ReturnType<typeof createDocumentCache>;
   readonly evidence: LogDocuments;
   readonly statusLists: StatusListDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
@@ -70,8 +73,6 @@ function tooMany(c: ApiContext, decision: LimitDecision, what: string): Response
   setRateLimitHeaders(response.headers, decision);
   return response;
 }
-
-export type PublicRateLimit = ReturnType<typeof createPublicRateLimit>;
 
 /** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
 export function createPublicRateLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
@@ -148,14 +149,10 @@ export const documentsApi = new Hono<AppEnv>()
   .get("/verify.d.mts", partnerTypes)
   .get("/tvs-partner.tgz", async (c) => sendDocument(c, await partnerPackage()));
 
-/** Makes the handler of `openapi.json`. */
-export function createOpenApiHandler({ configuration }: Service): PageHandler {
-  const kept = createDocumentCache(configuration);
-  return async (c) => {
-    const document = await kept("openapi.json", async ({ issuer, site }) => {
-      const { buildOpenApiDocument } = await import("./openapi.ts");
-      return compressDocument(JSON.stringify(buildOpenApiDocument(issuer, site)), "application/json");
-    });
-    return sendDocument(c, document);
-  };
-}
+export const sendOpenApiDocument: PageHandler = async (c) => {
+  const document = await c.get("parts").documents("openapi.json", async ({ issuer, site }) => {
+    const { buildOpenApiDocument } = await import("./openapi.ts");
+    return compressDocument(JSON.stringify(buildOpenApiDocument(issuer, site)), "application/json");
+  });
+  return sendDocument(c, document);
+};
