@@ -67,7 +67,8 @@ export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+
 
 export const teacherSearchPath = "/teachers";
 
-export type AdminEnv = { Bindings: ConnectionInfo };
+/** `title` is set for every page of the register. */
+export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string } };
 
 const refusals: Readonly<Record<NotLocalReason, string>> = {
   address: "the console answers this machine only",

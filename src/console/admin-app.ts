@@ -3,7 +3,9 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
+import { html } from "hono/html";
 import { serveFile } from "../api/public-document.ts";
+import { isTvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
 import { type Exposition, readMetrics } from "../metrics/exposition.ts";
 import {
@@ -16,7 +18,7 @@ import {
   sessionLifeMs,
   sessionRoute,
 } from "./access.ts";
-import { renderConsolePage, renderMessagePage, renderSections } from "./console-page.ts";
+import { consoleFrame, renderConsolePage, renderMessagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
@@ -45,6 +47,14 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
 
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
+    const status = isTvsError(error)
+      ? refusedStatuses[error.code as keyof typeof refusedStatuses]
+      : undefined;
+    if (status !== undefined) {
+      const back = pathInSession(c.req.path).replace(/\.csv$/, "");
+      const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${back}">Back</a></p></section>`;
+      return c.html(consoleFrame(c, main), status);
+    }
     log.error("the console failed", { detail: String(error) });
     return sendFailure(c, 500, "internal error");
   });
@@ -78,6 +88,9 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   for (const [path, file] of Object.entries(files)) app.get(path, file);
   return app;
 }
+
+/** The statuses of a malformed query or an unknown id, which get a page with the error's message. */
+const refusedStatuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
 const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
