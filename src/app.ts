@@ -8,7 +8,6 @@ import { createStatusListDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
 import { createAddressTest } from "./http/peer.ts";
-import { failureHeaders } from "./http/problem.ts";
 import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { sendFailure } from "./site/error-page.ts";
@@ -33,9 +32,8 @@ function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     // The log has the route's pattern, not the path: a path may contain a person's number.
     const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
-    const { issuer } = service.configuration.current().settings;
     c.set("trace", trace);
-    c.set("issuer", issuer);
+    c.set("issuer", service.configuration.current().settings.issuer);
     c.set("parts", parts);
     await next();
     const { headers, status } = c.res;
@@ -43,10 +41,6 @@ function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     endTrace(trace, status, service.onCall);
-    // A page that shows a failure itself has not set the headers of an error.
-    if (trace.error !== null && !headers.has("X-Error-Code"))
-      for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
-        headers.set(name, value);
   };
 }
 

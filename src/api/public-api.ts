@@ -4,7 +4,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type PageHandler, type RequestSource, setRateLimitHeaders } from "../http/context.ts";
 import { createSourceAddress, deriveRateLimitKeys } from "../http/peer.ts";
-import { problemResponse } from "../http/problem.ts";
+import { markFailure, problemResponse } from "../http/problem.ts";
 import { validateBySchema } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
@@ -89,17 +89,6 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
   };
 }
 
-function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
-  return probe().then(
-    () => "ok",
-    (error) => {
-      if (isTvsError(error, "REGISTER_EMPTY")) return "empty";
-      log.error("health probe failed", { detail: String(error) });
-      return "unavailable";
-    },
-  );
-}
-
 /** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
 const moduleCode = serveFile(
   "text/javascript",
@@ -125,13 +114,22 @@ const partnerPackage = loadOnce(async () => {
 
 const health: ApiHandler = async (c) => {
   const { service } = c.get("parts");
-  const status = await healthOf(service);
+  const status = await service.probe().then(
+    () => "ok",
+    (error) => {
+      if (isTvsError(error, "REGISTER_EMPTY")) return "empty";
+      log.error("health probe failed", { detail: String(error) });
+      return "unavailable";
+    },
+  );
   // The probe has just refreshed the configuration, so `current` needs no refresh.
   const { settings, keys } = service.configuration.current();
   c.header("Cache-Control", "no-store");
-  if (status !== "ok") c.header("Retry-After", "1");
   const document = { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid };
-  return c.json(document, status === "ok" ? 200 : 503);
+  if (status === "ok") return c.json(document);
+  markFailure("SERVICE_UNAVAILABLE", c);
+  c.header("Retry-After", "1");
+  return c.json(document, 503);
 };
 
 const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();

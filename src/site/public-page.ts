@@ -2,10 +2,9 @@ import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { LimitDecision } from "../domain/address-limit.ts";
-import { isTvsError } from "../domain/errors.ts";
 import type { TermKind } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
-import { problemResponse } from "../http/problem.ts";
+import { markFailure, problemResponse } from "../http/problem.ts";
 import { readForm } from "../http/request-body.ts";
 import type { Texts } from "./language.ts";
 import {
@@ -49,8 +48,8 @@ function orFailurePage(handler: PageHandler): PageHandler {
     try {
       return await handler(c);
     } catch (error) {
-      if (isTvsError(error, "BODY_TOO_LARGE")) return refuse(c, 413, ({ formWrong }) => formWrong);
       const { status } = problemResponse(error, c);
+      if (status === 413) return refuse(c, status, ({ formWrong }) => formWrong);
       return noAnswer(c, status, (texts) => ({
         title: status >= 500 ? texts.failed : texts.refused,
         text: texts.failedText,
@@ -96,7 +95,8 @@ function send(c: PageContext, status: number, part: Part, cspDirectives?: CspDir
 }
 
 /** Sends the form with an error message. */
-function refuse(c: PageContext, status: number, problem: (texts: Lookup) => string, term = "") {
+function refuse(c: PageContext, status: 400 | 413 | 415, problem: (texts: Lookup) => string, term = "") {
+  if (status !== 413) markFailure("REQUEST_INVALID", c);
   return send(c, status, ({ lookup, shell }) => ({
     title: `${shell.errorPrefix} ${lookup.title}`,
     main: lookupQuestion(lookup, { ...formOf(c), term, error: problem(lookup) }),
@@ -108,6 +108,7 @@ function tooMany(
   { retryAfterSeconds }: LimitDecision,
   text: "tooManyText" | "tooManyPersonalText",
 ) {
+  markFailure("ADDRESS_QUOTA", c);
   c.header("Retry-After", String(retryAfterSeconds));
   return noAnswer(c, 429, (texts) => ({
     title: texts.tooMany,
