@@ -51,9 +51,9 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
       ? refusedStatuses[error.code as keyof typeof refusedStatuses]
       : undefined;
     if (status !== undefined) {
-      const back = pathInSession(c.req.path).replace(/\.csv$/, "");
-      const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${back}">Back</a></p></section>`;
-      return c.html(consoleFrame(c, main), status);
+      const path = pathInSession(c.req.path).replace(/\.csv$/, "");
+      const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${path}">Back</a></p></section>`;
+      return c.html(consoleFrame({ title: c.get("title"), path, main }), status);
     }
     log.error("the console failed", { detail: String(error) });
     return sendFailure(c, 500, "internal error");

@@ -1,8 +1,6 @@
 /** The HTML of the console's first page and the frame of its other pages. */
 
-import type { Context } from "hono";
 import { html, raw } from "hono/html";
-import { type AdminEnv, pathInSession } from "./access.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { badge, commandBox, format, type Markup } from "./markup.ts";
 import {
@@ -40,12 +38,11 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** Makes any other page of the console, with the title in the request's context. The script does not refresh these pages. */
-export function consoleFrame(c: Context<AdminEnv>, main: Markup): Markup {
-  const title = c.get("title");
+/** Makes any other page of the console. The script does not refresh these pages. */
+export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   return consoleDocument(`${title} – tvs console`, {
     head: html``,
-    body: html`<header><h1>${title}</h1> ${consoleNav(pathInSession(c.req.path).replace(/\.csv$/, ""))}</header>
+    body: html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine.</p></footer>`,
   });

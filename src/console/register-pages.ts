@@ -42,7 +42,7 @@ export function addRegisterPages(
     app[method](path, signedIn, async (c) => {
       // The page of a refused query has the same title.
       c.set("title", title);
-      return c.html(consoleFrame(c, await part(c)));
+      return c.html(consoleFrame({ title, path, main: await part(c) }));
     });
   }
 
