@@ -60,20 +60,12 @@ function createParts(service: Service, options: AppOptions): ApiDependencies {
   };
 }
 
-/** The headers of a refusal that a script of another site may read (CORS). */
-const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
-const exposeHeaders = exposedHeaders.split(", ");
-const preflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders });
-
 /** Lets scripts of any site read the answers, also those that are refusals (CORS). */
-const openToAll: MiddlewareHandler = async (c, next) => {
-  if (c.req.method === "OPTIONS") return preflight(c, next);
-  await next();
-  const { headers, status } = c.res;
-  headers.set("Access-Control-Allow-Origin", "*");
-  if (status >= 400) headers.set("Access-Control-Expose-Headers", exposedHeaders);
-  return undefined;
-};
+const openToAll = cors({
+  origin: "*",
+  allowMethods: ["GET", "HEAD"],
+  exposeHeaders: ["X-Error-Code", "Link", "Retry-After", "X-Request-Id", "RateLimit", "RateLimit-Policy"],
+});
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
 function refuseOtherMethods(app: Hono<AppEnv>): void {
