@@ -128,9 +128,8 @@ const maxSessions = 32;
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
-export type LinkOpening =
-  | { readonly verdict: "good"; readonly session: Session }
-  | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
+/** Why a link opens no session. */
+export type LinkRefusal = "used" | Exclude<LinkVerdict, "good">;
 
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -149,12 +148,12 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
   }
 
   return {
-    open(token: string): LinkOpening {
+    open(token: string): Session | LinkRefusal {
       const now = clock.now();
       forgetWhatEnded(now);
       const verdict = checkConsoleLinkToken(token, { secrets, location, now });
-      if (verdict !== "good") return { verdict };
-      if (used.has(token)) return { verdict: "used" };
+      if (verdict !== "good") return verdict;
+      if (used.has(token)) return "used";
       used.set(token, Number.parseInt(token, 36));
       const session = {
         folder: randomBytes(16).toString("base64url"),
@@ -163,7 +162,7 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
       sessions.set(nameOf(session), now + sessionLifeMs);
       const [oldest] = sessions.keys();
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
-      return { verdict, session };
+      return session;
     },
     has(session: OfferedSession): boolean {
       const end = sessions.get(nameOf(session));

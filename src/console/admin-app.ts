@@ -10,7 +10,7 @@ import { log } from "../logger.ts";
 import { type Exposition, readMetrics } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
-  type LinkOpening,
+  type LinkRefusal,
   pathInSession,
   requireLocalRequest,
   type Sessions,
@@ -62,15 +62,12 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   app.notFound((c) => sendFailure(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
-    const opening = sessions.open(c.req.query("token") ?? "");
-    if (opening.verdict === "good") {
-      const { folder, secret } = opening.session;
-      const path = `/s/${folder}/`;
-      const maxAge = sessionLifeMs / 1000;
-      setCookie(c, cookieName, secret, { httpOnly: true, sameSite: "Strict", path, maxAge });
-      return c.redirect(path, 303);
-    }
-    return c.html(refusalPage(opening.verdict, command), 410);
+    const session = sessions.open(c.req.query("token") ?? "");
+    if (typeof session === "string") return c.html(refusalPage(session, command), 410);
+    const path = `/s/${session.folder}/`;
+    const maxAge = sessionLifeMs / 1000;
+    setCookie(c, cookieName, session.secret, { httpOnly: true, sameSite: "Strict", path, maxAge });
+    return c.redirect(path, 303);
   });
 
   app.get("/", (c) => c.html(refusalPage("no session", command), 401));
@@ -99,7 +96,7 @@ const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };
 
-type Refusal = Exclude<LinkOpening["verdict"], "good"> | "no session";
+type Refusal = LinkRefusal | "no session";
 
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];
