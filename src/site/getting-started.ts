@@ -2,12 +2,13 @@ import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/context.ts";
 import { demoForCaller, makePlaceholderKey } from "../http/local-caller.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
-import { formatLanguageQuery } from "./language.ts";
-import { type Markup, sendCachedPage, styleCspSource } from "./shell.ts";
+import { formatLanguageQuery, type Language } from "./language.ts";
+import { type Markup, sendCachedPage, sendFreshPage, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
 /** The page's sentences, in English only. They contain HTML, which `raw` inserts unescaped. */
@@ -29,13 +30,11 @@ export const sendGettingStarted: PageHandler = (c) => {
       "style-src": [styleCspSource, "'self'"],
       "connect-src": [demo === null ? "'none'" : "'self'"],
     },
-    // A page with the demo key is for one reader, so it is not cached.
-    name: demo === null ? code.id : null,
-    // The page contains the issuer's URL, which the operator can change at any time.
-    cacheControl: "no-store",
   };
-  return sendCachedPage(c, about, (language, { issuer, site }) => {
-    const at: steps.GuideContext = {
+  const page = (language: Language, { issuer, site }: Settings) => ({
+    title: texts.title,
+    description: texts.lead,
+    main: guide({
       issuer,
       sandbox,
       offered: demo !== null,
@@ -44,15 +43,14 @@ export const sendGettingStarted: PageHandler = (c) => {
       query: formatLanguageQuery(language),
       hasContact: Object.keys(site.contact).length > 0,
       code,
-    };
-    return {
-      title: texts.title,
-      description: texts.lead,
-      main: guide(at),
-      scripts: ["getting-started/page.js"],
-      styles: ["getting-started/page.css"],
-    };
+    }),
+    scripts: ["getting-started/page.js"],
+    styles: ["getting-started/page.css"],
   });
+  // A page with the demo key is for one reader.
+  if (demo !== null) return sendFreshPage(c, about, page);
+  // Browsers do not keep the page, because it contains the issuer's URL, which the operator can change at any time.
+  return sendCachedPage(c, { ...about, name: code.id, cacheControl: "no-store" }, page);
 };
 
 /**

@@ -219,48 +219,38 @@ type About = {
 
 export const htmlContentType = "text/html; charset=utf-8";
 
-/** Sets the headers of every page. @returns the reader's language */
-function beginPage(c: Context<AppEnv>, cspDirectives?: CspDirectives): Language {
+/** Sets the headers of every page. @returns the reader's language, and the function that makes the page's HTML */
+function beginPage(c: Context<AppEnv>, { path, cspDirectives }: About) {
   const language = languageOf(c);
   setSecurityHeaders(c, cspDirectives);
-  return language;
-}
-
-async function framed(c: Context<AppEnv>, part: Part, own: Pick<Page, "path" | "language" | "site">) {
   const sandbox = c.get("parts").service.keyKind === "test";
-  return String(await pageFrame({ ...part, ...own, sandbox }));
+  const frame = async (part: Part, { site }: Settings) =>
+    String(await pageFrame({ ...part, path, language, site, sandbox }));
+  return { language, frame };
 }
 
 /** Makes a page for this request and sends it with `no-store`. */
 export async function sendFreshPage(
   c: Context<AppEnv>,
-  { path, cspDirectives, status = 200 }: About & { readonly status?: ContentfulStatusCode },
-  part: (language: Language) => Part,
+  { status = 200, ...about }: About & { readonly status?: ContentfulStatusCode },
+  part: (language: Language, settings: Settings) => Part,
 ): Promise<Response> {
-  const language = beginPage(c, cspDirectives);
+  const { language, frame } = beginPage(c, about);
   c.header("Cache-Control", "no-store");
-  const { site } = c.get("parts").service.configuration.current().settings;
-  const text = await framed(c, part(language), { path, language, site });
-  return sendText(c, text, { type: htmlContentType, status });
+  const { settings } = c.get("parts").service.configuration.current();
+  return sendText(c, await frame(part(language, settings), settings), { type: htmlContentType, status });
 }
 
-/**
- * Sends a page from the cache of pages, which has one copy per path, `name` and language.
- * @param about.name distinguishes pages of one path; null if the page is for this reader only and must not be cached
- */
+/** Sends a page from the cache of pages, which has one copy per path, `name` and language. */
 export async function sendCachedPage(
   c: Context<AppEnv>,
-  about: About & { readonly name?: string | null; readonly cacheControl?: string },
+  { name = "", cacheControl, ...about }: About & { readonly name?: string; readonly cacheControl?: string },
   part: (language: Language, settings: Settings) => Part | Promise<Part>,
 ): Promise<Response> {
-  const { path, name = "" } = about;
-  const language = beginPage(c, about.cspDirectives);
-  const { service, documents } = c.get("parts");
-  const make = async (settings: Settings) => {
-    const text = await framed(c, await part(language, settings), { path, language, site: settings.site });
-    return compressDocument(text, htmlContentType);
-  };
-  const key = JSON.stringify([path, name, language.tag, language.asked]);
-  const page = await (name === null ? make(service.configuration.current().settings) : documents(key, make));
-  return sendDocument(c, page, about.cacheControl);
+  const { language, frame } = beginPage(c, about);
+  const key = JSON.stringify([about.path, name, language.tag, language.asked]);
+  const page = await c.get("parts").documents(key, async (settings) => {
+    return compressDocument(await frame(await part(language, settings), settings), htmlContentType);
+  });
+  return sendDocument(c, page, cacheControl);
 }
