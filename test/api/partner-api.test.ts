@@ -1,10 +1,14 @@
 import { expect, test } from "bun:test";
-import { mintApiKey } from "../../src/domain/credentials.ts";
 import { bind } from "../../src/store/driver/driver.ts";
 import { sendToApp } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
-import { aPartner } from "../harness/samples.ts";
-import { knownTeacher, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
+import {
+  addPartner,
+  knownTeacher,
+  openTestService,
+  refusedPurpose,
+  type TestService,
+} from "../harness/service.ts";
 
 const question = {
   identifier: { tId: knownTeacher.tId },
@@ -45,7 +49,6 @@ test("a call that ends after its minute and day have ended reports the minute an
 });
 
 const path = "/v1/inter-agency/eligibility-check";
-const other = { ...aPartner("other"), purposes: [question.purpose, refusedPurpose], perMinute: 7 };
 
 /** A service with a further partner, and a call with the keys of two whose body comes when a change is committed. */
 async function withTwo(
@@ -58,9 +61,8 @@ async function withTwo(
 ): Promise<void> {
   const world = await openTestService();
   try {
-    const { keyKind: kind, secrets, stores } = world.operator;
-    const { text, record } = mintApiKey("other", { kind, secrets, now: Date.now() });
-    await stores.partners.add(other, record);
+    const purposes = [question.purpose, refusedPurpose];
+    const { text } = await addPartner(world.operator, "other", { purposes, perMinute: 7 });
     await world.service.configuration.refresh();
     const send = async (keys: { bearer: string; header: string }, change: () => Promise<unknown>) => {
       const stream = new ReadableStream({

@@ -3,7 +3,7 @@ import { importDependencies } from "../../cli/open.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
-import { aPartner } from "../harness/samples.ts";
+import { addPartner } from "../harness/service.ts";
 
 /** Sixty teachers, one of them revoked, and two rows that are rejected. */
 const extract = [
@@ -30,12 +30,12 @@ async function load(text: string): Promise<void> {
 }
 
 let world: TestConsole;
+let keyId: string;
 let session: Awaited<ReturnType<TestConsole["signIn"]>>;
 beforeAll(async () => {
   world = await openTestConsole();
   await load(extract);
-  const key = { keyId: "key of agency", partnerId: "agency", mac: new Uint8Array(32), createdAt: 1 };
-  await world.operator.stores.partners.add(aPartner("agency"), { ...key, expiresAt: null, revokedAt: null });
+  ({ keyId } = await addPartner(world.operator, "agency"));
   await world.service.configuration.refresh();
   session = await world.signIn();
 });
@@ -153,7 +153,7 @@ describe("the console's pages about the register", () => {
 
 test("the console shows a partner's rights and keys, and answers 404 for an unknown partner", async () => {
   const { text } = await get("/partner?id=agency");
-  for (const shown of ["eligibility", "key of agency", "API key", "partners show agency"])
+  for (const shown of ["eligibility", keyId, "API key", "partners show agency"])
     expect(text).toContain(shown);
   expect((await get("/partner?id=nobody")).status).toBe(404);
   expect((await get("/")).text).toContain('href="./partner?id=agency"');

@@ -4,7 +4,8 @@ import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { attest } from "../harness/evidence.ts";
-import { anAttestation, aPartner } from "../harness/samples.ts";
+import { anAttestation } from "../harness/samples.ts";
+import { addPartner } from "../harness/service.ts";
 import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
 
 setDefaultTimeout(patienceMs);
@@ -15,8 +16,7 @@ beforeAll(async () => {
   [world, browser] = await Promise.all([openTestConsole(), startBrowser()]);
   const { operator } = world;
   for (const partnerId of ["exam-body-a", "ministry-of-education", longPartner]) {
-    const key = { keyId: `key of ${partnerId}`, partnerId, mac: new Uint8Array(32), createdAt: 1 };
-    await operator.stores.partners.add(aPartner(partnerId), { ...key, expiresAt: null, revokedAt: null });
+    await addPartner(operator, partnerId);
     await operator.stores.webhooks.set({
       partnerId,
       url: `https://${"hooks.".repeat(8)}example/`,
@@ -106,12 +106,7 @@ test("the console in a browser shows a change of the service within seconds, wit
   inBrowser(desktop, async (tab) => {
     await tab.page.goto(await world.newLink());
     await isLive(tab);
-    const key = { keyId: "key of newcomer", partnerId: "newcomer", mac: new Uint8Array(32), createdAt: 1 };
-    await world.operator.stores.partners.add(aPartner("newcomer"), {
-      ...key,
-      expiresAt: null,
-      revokedAt: null,
-    });
+    await addPartner(world.operator, "newcomer");
     await tab.page.locator('[data-section="quotas"]', { hasText: "newcomer" }).waitFor();
   }));
 
