@@ -65,8 +65,6 @@ export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
-export const teacherSearchPath = "/teachers";
-
 /** `title` is set for every page of the register. */
 export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string } };
 
@@ -83,15 +81,14 @@ export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
     const reason = whyNotLocal(c);
     if (reason !== null) return sendFailure(c, 403, refusals[reason]);
     // The search is the only POST: its term may be a personal number, which no URL may contain.
-    if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
+    const isSearch = c.req.method === "POST" && /^\/s\/[^/]+\/teachers$/.test(c.req.path);
+    if (!["GET", "HEAD"].includes(c.req.method) && !isSearch) {
       c.header("Allow", "GET, HEAD");
       return sendFailure(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
 }
-
-const isSearch = (path: string) => path !== teacherSearchPath && pathInSession(path) === teacherSearchPath;
 
 const titles = {
   403: "Not from here",

@@ -5,7 +5,7 @@ import { html } from "hono/html";
 import { TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
 import { readForm } from "../http/request-body.ts";
-import { type AdminEnv, teacherSearchPath } from "./access.ts";
+import type { AdminEnv } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { renderImport, renderImportsTable, renderPartner, renderTeacher } from "./file-pages.ts";
@@ -71,7 +71,7 @@ export function addRegisterPages(
   list(changeListing(sources));
 
   // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
-  page("post", teacherSearchPath, teachers.title, async (c) => {
+  page("post", teachers.path, teachers.title, async (c) => {
     const given = await readForm(c);
     const term = given.get("term") ?? "";
     const wanted = { from: given.get("after") ?? "", rows: listingPageSize };

@@ -29,11 +29,6 @@ export function whyNotLocal({ env, req }: RequestSource): NotLocalReason | null 
 /** A sandbox's demo partner and its API key. */
 export type DemoPartner = { readonly partnerId: string; readonly apiKey: string };
 
-/** Makes the placeholder that examples show instead of an API key. */
-export function makePlaceholderKey(sandbox: boolean): string {
-  return sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY";
-}
-
 /** Returns the demo partner if its API key may be shown to the caller. @param demo undefined on a live service */
 export function demoForCaller(source: RequestSource, demo: DemoPartner | undefined): DemoPartner | null {
   return demo !== undefined && whyNotLocal(source) === null ? demo : null;

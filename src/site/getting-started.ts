@@ -4,7 +4,7 @@ import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/context.ts";
-import { demoForCaller, makePlaceholderKey } from "../http/local-caller.ts";
+import { demoForCaller } from "../http/local-caller.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { formatLanguageQuery, type Language } from "./language.ts";
@@ -38,7 +38,7 @@ export const sendGettingStarted: PageHandler = (c) => {
       issuer,
       sandbox,
       offered: demo !== null,
-      apiKey: demo?.apiKey ?? makePlaceholderKey(sandbox),
+      apiKey: demo?.apiKey ?? `tvs_${service.keyKind}_YOUR_KEY`,
       partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
       query: formatLanguageQuery(language),
       hasContact: Object.keys(site.contact).length > 0,
@@ -146,12 +146,11 @@ ${codeLanguages.map(
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
 function tryPlace(at: steps.GuideContext): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.tryCalls) as [steps.TryCall, { method: string; path: string }][];
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
-<ol>${calls.map(
-    ([step, { method, path }]) =>
+<ol>${steps.tryCalls.map(
+    ([step, method, path]) =>
       html`<li><button type="button" disabled id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
