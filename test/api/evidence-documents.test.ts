@@ -19,7 +19,6 @@ import * as examples from "./openapi/examples.ts";
 const { issuer } = examples;
 
 type LogWorld = TestStores & {
-  readonly kid: string;
   readonly documents: ReturnType<typeof createLogDocuments>;
   /** Attests so many calls more. @returns what was signed */
   grow(calls: number): Promise<string[]>;
@@ -40,7 +39,6 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
     }
     await act({
       ...stores,
-      kid,
       documents: createLogDocuments({ evidence: createEvidenceReader(store), clock }),
       grow,
       async sign() {
