@@ -88,18 +88,17 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
 
 /** Picks the filled fields of a list's filter, and checks them by their kinds. @throws TvsError USAGE */
 export function readFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
-  const filled = fields.map(
-    ([name, label, kind]) => [name, (given[name] ?? "").trim(), label, kind] as const,
-  );
-  return Object.fromEntries(filled.filter(([, value]) => value !== "").map(checkedField));
-}
-
-function checkedField([name, value, label, kind]: readonly [string, string, string, Field[2]]) {
-  if (kind === "date" && !isCalendarDate(value))
-    throw new TvsError("USAGE", `${label} must be a date, such as 2026-03-01`);
-  if (typeof kind !== "string" && !kind.includes(value))
-    throw new TvsError("USAGE", `${label} must be one of ${kind.join(", ")}`);
-  return [name, value] as const;
+  const filled: Record<string, string> = {};
+  for (const [name, label, kind] of fields) {
+    const value = (given[name] ?? "").trim();
+    if (value === "") continue;
+    if (kind === "date" && !isCalendarDate(value))
+      throw new TvsError("USAGE", `${label} must be a date, such as 2026-03-01`);
+    if (typeof kind !== "string" && !kind.includes(value))
+      throw new TvsError("USAGE", `${label} must be one of ${kind.join(", ")}`);
+    filled[name] = value;
+  }
+  return filled;
 }
 
 const csvPageRows = 2_000;
