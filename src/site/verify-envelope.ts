@@ -3,7 +3,7 @@ import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import { type CompressedDocument, compressDocument, loadOnce, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
-import { type CspDirectives, type Markup, type PageSender, styleCspSource } from "./shell.ts";
+import { type CspDirectives, type Markup, sendCachedPage, styleCspSource } from "./shell.ts";
 
 /** The sentences of the form, which the server renders. The page's script has sentences of its own. */
 type FormTexts = typeof english;
@@ -157,28 +157,26 @@ ${control}</div>`;
 }
 
 /**
- * Makes the handler of the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It
- * fetches the keys from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
+ * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It fetches the keys
+ * from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
  */
-export function createEnvelopePage({ kept }: PageSender): PageHandler {
-  return (c) => {
-    const pasted = c.req.query("keys") === "pasted";
-    const about = {
-      path: "/verify-envelope",
-      name: pasted ? "pasted" : "fetched",
-      cspDirectives: cspDirectivesOf(pasted),
-      cacheControl: "no-cache",
-    };
-    return kept(c, about, async ({ tag }, { issuer, site }) => {
-      const { app, style } = await loadAssets();
-      const texts = languages[tag] ?? english;
-      const at = (name: string) => `verify-envelope/${name}`;
-      const served = { script: at(app.name), integrity: app.integrity };
-      const main = envelopeMain({ texts, pasted, issuer, registry: site.name, ...served });
-      return { title: texts.title, description: texts.lead, main, styles: [at(style.name)] };
-    });
+export const sendEnvelopePage: PageHandler = (c) => {
+  const pasted = c.req.query("keys") === "pasted";
+  const about = {
+    path: "/verify-envelope",
+    name: pasted ? "pasted" : "fetched",
+    cspDirectives: cspDirectivesOf(pasted),
+    cacheControl: "no-cache",
   };
-}
+  return sendCachedPage(c, about, async ({ tag }, { issuer, site }) => {
+    const { app, style } = await loadAssets();
+    const texts = languages[tag] ?? english;
+    const at = (name: string) => `verify-envelope/${name}`;
+    const served = { script: at(app.name), integrity: app.integrity };
+    const main = envelopeMain({ texts, pasted, issuer, registry: site.name, ...served });
+    return { title: texts.title, description: texts.lead, main, styles: [at(style.name)] };
+  });
+};
 
 export const sendEnvelopeFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));

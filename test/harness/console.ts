@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
 import { type IncomingHttpHeaders, request } from "node:http";
+import { importDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { consolePortFile, readConfig } from "../../src/config.ts";
 import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
+import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import { sendToApp } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
@@ -27,6 +30,13 @@ export async function openTestConsole() {
   const link = await consolePort.open(opened, config);
   const { port } = consolePort;
   const { operator } = opened;
+
+  /** Imports an extract. A baseline causes no events. */
+  async function load(name: string, text: string, baseline: boolean): Promise<void> {
+    const bytes = new Blob([text]).stream();
+    const pieces = readPieces({ name, bytes }, operator.blindIndex);
+    await importRegister({ name, pieces }, importDependencies(operator), { baseline, allowChange: true });
+  }
 
   /** Makes a link, as `tvs console` prints it. */
   async function newLink(): Promise<string> {
@@ -86,6 +96,7 @@ export async function openTestConsole() {
     folder: folder.path,
     port,
     app,
+    load,
     newLink,
     call,
     signIn,

@@ -124,9 +124,10 @@ export async function addPartner(
   { keyKind: kind, secrets, clock, stores }: CommandContext,
   partnerId: string,
   terms: Partial<Partner> = {},
+  expiresAt: number | null = null,
 ): Promise<{ text: string; keyId: string }> {
   const { text, record } = mintApiKey(partnerId, { kind, secrets, now: clock.now() });
-  await stores.partners.add({ ...aPartner(partnerId), ...terms }, record);
+  await stores.partners.add({ ...aPartner(partnerId), ...terms }, { ...record, expiresAt });
   return { text, keyId: record.keyId };
 }
 
