@@ -1,6 +1,6 @@
 /**
  * `npm run prove [-- --quick] [WORD…]`: runs the tests that try to break a promise, in their long forms, and writes to
- * data/help/proved.md how often they tried and what was lost. A word chooses the tests whose path contains it; `--quick`
+ * data/help/proved.md how often they tried and which promises held. A word chooses the tests whose path contains it; `--quick`
  * makes few tries. Only a whole run of all tests writes the page.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,74 +21,75 @@ type Trial = {
 const trials: readonly Trial[] = [
   {
     file: "faults/service-kill",
-    promise: "Every answer has its attestation. No call runs twice. No quota is exceeded. There is one log.",
-    attempt: "A service, then three nodes and their server, are killed or cut off under load.",
+    promise:
+      "Every answer has its attestation, no call runs twice, no quota is exceeded, and there is one log",
+    attempt: "A service, then three nodes and their libSQL server, are killed or cut off under load",
   },
   {
     file: "histories/one-process",
-    promise: "A service answers as if it ran one call after the other.",
-    attempt:
-      "Twelve callers, an operator and an event reader work while the service is killed and restarted.",
+    promise: "A service answers as if it ran one call after the other",
+    attempt: "Twelve callers, an operator and an event reader work while the service is killed and restarted",
   },
   {
     file: "histories/node-services",
-    promise: "Three nodes over one server answer as one service.",
-    attempt: "The same callers work while nodes are killed or cut off from the server.",
+    promise: "Three nodes over one libSQL server answer as one service",
+    attempt: "Twelve callers work while nodes are killed or cut off from the libSQL server",
   },
   {
     file: "store/preconditions",
-    promise: "No answer is stored after something that it rests on has changed.",
-    attempt: "Each precondition is broken, then taken away, over a file and over a server.",
+    promise: "No answer is stored if a fact behind the answer has changed",
+    attempt: "Each precondition of a commit is broken, over a file and over a libSQL server",
   },
   {
     file: "faults/webhook-kill",
-    promise: "Every partner is notified of every status change, and of nothing else.",
-    attempt: "The sender is killed while one request in three fails.",
+    promise: "Every partner is notified of every status change, and of nothing else",
+    attempt: "The sender is killed while one request in three fails",
   },
   {
     file: "domain/revocation-origin",
-    promise: "An extract never lifts a revocation that an operator made.",
-    attempt: "Extracts and an operator change the same teachers in turns.",
+    promise: "An import never lifts an operator’s revocation",
+    attempt: "Imports and an operator change the same teachers in turns",
   },
   {
     file: "faults/command-failures",
-    promise: "A command that failed can be run again, and leaves nothing half done.",
-    attempt: "Each command that writes is killed, or its disk is full, read-only or failing.",
+    promise: "A command that failed leaves nothing half done, and can be run again",
+    attempt: "Each command that writes is killed, or its disk is full, read-only or failing",
   },
   {
     file: "faults/restore-kill",
-    promise: "A restore leaves the old register or the restored one, whole.",
-    attempt: "A restore is killed at a random moment.",
+    promise: "A failed restore leaves the old register or the restored register, complete",
+    attempt: "A restore is killed at a random moment",
   },
   {
     file: "faults/disk-service",
-    promise: "A service on a failing disk answers only what is stored, and recovers.",
-    attempt: "The disk is full, read-only, slow or failing at each write of each call.",
+    promise: "A service on a failing disk answers only what is stored, and recovers",
+    attempt: "The disk is full, read-only, slow or failing at each write of each call",
   },
   {
     file: "domain/evidence/attacks",
-    promise: "Nobody with the database alone changes the evidence log unseen.",
-    attempt: "Rows, leaves, checkpoints and notes are deleted, swapped, forged and put back.",
+    promise: "Nobody who has only the database can change the evidence log unseen",
+    attempt: "Rows, leaves, checkpoints and notes are deleted, swapped, forged and put back",
   },
   {
     file: "domain/evidence/kills",
-    promise: "No attestation that a checkpoint covers is lost. No two checkpoints contradict each other.",
-    attempt: "The log dies before each of its writes, over a file and over a server.",
+    promise: "No attestation that a checkpoint covers is lost, and no two checkpoints contradict each other",
+    attempt: "The process dies before each write of the log, over a file and over a libSQL server",
   },
   {
     file: "fuzz/http",
-    promise: "Every answer is one that the OpenAPI document describes, and none is a 5xx.",
-    attempt: "Requests are drawn from the document, right or wrong in one part.",
+    promise: "The OpenAPI document describes every answer, and no answer is a 5xx",
+    attempt: "Random requests are made from the document, each valid or with one fault",
   },
   {
     file: "fuzz/parsers",
-    promise: "A parser accepts only what is genuine.",
-    attempt: "Genuine documents are edited; a second reader checks what is accepted.",
+    promise: "A parser accepts only genuine documents",
+    attempt:
+      "Genuine documents are changed at random, and an independent reader checks each accepted document",
   },
   {
     file: "blackbox/secrecy",
-    promise: "No file, log or answer shows a number, an address or a key.",
-    attempt: "Everything that a used service wrote is searched for each secret, in three encodings.",
+    promise: "No file, log or answer shows a NIN, a contact or a key",
+    attempt: "All files and answers of a used service are searched for each secret, in three encodings",
   },
 ];
 
@@ -133,8 +134,8 @@ async function run(trial: Trial, folder: string, env: Record<string, string | un
 
 function rowOf({ file, promise, attempt, isKept, tried }: Outcome): string {
   const often = Object.entries(tried).map(([noun, count]) => `${count.toLocaleString("en")} ${noun}`);
-  const lost = isKept ? "nothing" : "**see the test**";
-  return `| ${promise} | ${attempt} \`${file}\` | ${often.join(", ")} | ${lost} |`;
+  const verdict = isKept ? promise : `**Not kept:** ${promise}`;
+  return `| ${verdict} | ${attempt} (\`${file}\`) | ${often.join(", ")} |`;
 }
 
 function pageOf(outcomes: readonly Outcome[], minutes: number): string {
@@ -143,15 +144,13 @@ function pageOf(outcomes: readonly Outcome[], minutes: number): string {
   const kept = outcomes.filter(({ isKept }) => isKept).length;
   return `# Proved
 
-One run of \`npm run prove\` tried to break what the README promises, and wrote this page. ${kept} of ${outcomes.length} promises held.
+One run of \`npm run prove\` tried to break the promises of the service, and wrote this page. ${kept} of ${outcomes.length} promises held. Each row names its test below \`test/\`.
 
-| promise | what tried to break it | how often | lost |
-|---|---|---|---|
+| promise | what the test does to break the promise | how often |
+|---|---|---|
 ${outcomes.map(rowOf).join("\n")}
 
 Commit ${stdout.toString().trim()}, ${date}, ${minutes} minutes on ${describeMachine()}.
-
-The path names the test below \`test/\`. \`npm run prove -- faults\` runs the tests whose path contains a word. \`npm run prove -- --quick\` makes few tries, in less than two minutes. \`TVS_KILLS=100 npm run prove -- faults\` kills more often. \`TVS_SEED=2\` draws other calls, faults and inputs. The moment at which a kill hits is different in each run.
 `;
 }
 

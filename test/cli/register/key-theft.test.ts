@@ -60,15 +60,11 @@ async function makeRegister(): Promise<void> {
   const genuine = await ask("TR/2019/LA/000001", "envelope.json");
   clock.set("2026-03-01T09:30:20Z");
   await signLog();
-  clock.set("2026-03-01T12:00:00Z");
-  const late = await ask("TR/2019/LA/000001", "late.json");
-  await signLog();
   const { kid } = service.configuration.current().keys.active;
   await close();
-  for (const [name, value] of Object.entries({ VERIFICATION_ID: genuine, LATE_ID: late, KID: kid }))
+  for (const [name, value] of Object.entries({ VERIFICATION_ID: genuine, KID: kid }))
     await shell.set(name, value);
   printedAs.set(genuine, "019ca8a5-1b40-7c3e-9b51-0d3f5a7e6c21");
-  printedAs.set(late, "019ca92e-7300-7a10-8f4d-62b1c0e9d5a7");
   printedAs.set(kid, "q5rX0Zb1mW8yTn3vKcA2uLdE7hJfGs9oPiQxRtYwUk4");
 }
 
