@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
-import { isoTime, timersOf } from "../../src/domain/clock.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
@@ -28,14 +29,14 @@ const settleMs = 1_000;
 const auditCommand = operatorCommand("log audit", {
   args: { signatures: flag() },
   async act(operator, args) {
-    const { evidence: store, secrets, clock, pinned, keys } = operator;
+    const { evidence: store, secrets, pinned, keys } = operator;
     const bar = createBar({ label: "audit", unit: "leaves" });
     const result = await auditLog({
       ...{ store, secrets, allSignatures: args.signatures === true },
       // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
       pinned: pinned.read(),
       keys: await keys.list(),
-      settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
+      settle: () => sleep(settleMs),
       onProgress: (done, total) => bar.show(done, { total }),
     }).finally(bar.stop);
     // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.

@@ -7,7 +7,6 @@ import { createApp } from "../../src/app.ts";
 import { consolePortFile, readConfig } from "../../src/config.ts";
 import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import { sendToApp } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
@@ -34,8 +33,7 @@ export async function openTestConsole() {
   /** Imports an extract. A baseline causes no events. */
   async function load(name: string, text: string, baseline: boolean): Promise<void> {
     const bytes = new Blob([text]).stream();
-    const pieces = readPieces({ name, bytes }, operator.blindIndex);
-    await importRegister({ name, pieces }, importDependencies(operator), { baseline, allowChange: true });
+    await importRegister({ name, bytes }, importDependencies(operator), { baseline, allowChange: true });
   }
 
   /** Makes a link, as `tvs console` prints it. */
