@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
@@ -87,8 +88,11 @@ export function sendDocument(
   if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
   c.header("Content-Type", type);
   if (compress) c.header("Content-Encoding", "gzip");
+  const sent = compress ? gzipped : body;
+  // Hono answers HEAD with an empty body, whose length Bun would send.
+  c.header("Content-Length", String(typeof sent === "string" ? Buffer.byteLength(sent) : sent.size));
   // Hono passes the body to `new Response`, which accepts a Blob; Hono's types do not have Blob.
-  return c.body((compress ? gzipped : body) as string);
+  return c.body(sent as string);
 }
 
 /** Sends a text without an entity tag, compressed if the client accepts gzip. */

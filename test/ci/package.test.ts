@@ -216,8 +216,11 @@ test("the partners' package has no dependency, contains every licence, and is th
   expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
   const licences = readFileSync(join(root, "tvs-partner/LICENSES-OF-PARTS.txt"), "utf8");
   for (const name of ["citty"]) expect(licences).toContain(`\n${name} `);
-  const served = await fetch(`${sandbox.url}/v1/inter-agency/tvs-partner.tgz`);
-  expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(installed.file))).toBe(true);
+  const url = `${sandbox.url}/v1/inter-agency/tvs-partner.tgz`;
+  const packed = readFileSync(installed.file);
+  expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(packed)).toBe(true);
+  const head = await fetch(url, { method: "HEAD" });
+  expect(head.headers.get("Content-Length")).toBe(String(packed.length));
 });
 
 const compiler = join(import.meta.dir, "../../node_modules/typescript/bin/tsc");
