@@ -1,5 +1,5 @@
 /**
- * Bundles the files that the service hands out: the scripts of the envelope page, the module and the package for partners.
+ * Bundles the files that the service hands out: the script of the envelope page, the module and the package for partners.
  * Deno and the executable have no bundler. The launcher runs this script first, with `--due`: then it bundles only if a
  * source is newer than a bundle. With `--watch`, as in `npm run dev`, it bundles after each change.
  */
@@ -27,17 +27,17 @@ export const watchedFolders = [
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
 
-/** Bundles a script of the envelope page for browsers. @throws AggregateError with the messages of the bundler */
-async function pageScript(name: string): Promise<string> {
+/** Bundles the script of the envelope page for browsers. @throws AggregateError with the messages of the bundler */
+async function pageScript(): Promise<string> {
   const { outputs } = await Bun.build({
-    entrypoints: [join(scriptFolder, `${name}.ts`)],
+    entrypoints: [join(scriptFolder, "app.ts")],
     target: "browser",
     format: "esm",
     minify: true,
     env: "disable",
   });
   const [output] = outputs;
-  if (output === undefined) throw new Error(`nothing was bundled for ${name}.ts`);
+  if (output === undefined) throw new Error("nothing was bundled for app.ts");
   return output.text();
 }
 
@@ -71,8 +71,7 @@ function examples(): string {
 /** The functions that make the bundles, by file. The types come first, because other bundles import them. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [typesFile]: async () => apiTypes(),
-  [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
-  [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
+  [join(scriptFolder, "app.bundle.js")]: pageScript,
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
   [join(projectFolder, "src/api/openapi.bundle.json")]: async () => openApiJson(),
   [join(projectFolder, "src/site/examples.bundle.json")]: async () => examples(),

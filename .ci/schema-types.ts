@@ -1,5 +1,5 @@
 /**
- * Makes the OpenAPI document as JSON, and TypeScript types of its schemas for the partners' client. The generator
+ * Makes the OpenAPI document as JSON, and TypeScript types of its schemas for `src/partner`. The generator
  * openapi-typescript needs another compiler, and cannot express "exactly one of these members".
  */
 
@@ -21,7 +21,7 @@ type Schema = {
   readonly oneOf?: readonly Schema[];
 };
 
-export type Schemas = Readonly<Record<string, object>>;
+type Schemas = Readonly<Record<string, object>>;
 
 const scalars: Readonly<Record<string, string>> = {
   string: "string",
@@ -34,17 +34,14 @@ const scalars: Readonly<Record<string, string>> = {
 const prefix = "#/components/schemas/";
 const partner = join(projectFolder, "src/partner");
 
-/** Schemas whose types `contract.ts` has, with the names of those types. A test compares the two. */
-export const contractTypes: Readonly<Record<string, string>> = {
-  Certificate: "Certificate",
+/** The schemas of enumerations, with the names of their types in `contract.ts`, which also has their values. */
+const enumerations: Readonly<Record<string, string>> = {
   CertificateStatus: "CertificateStatus",
-  EligibilityResult: "EligibilityResult",
   EventType: "EventType",
   LicenseStatus: "LicenseStatus",
-  SignedEnvelope: "SignedEnvelope",
-  SignedStatement: "SignedStatement",
+  Reason: "Reason",
+  Source: "Source",
   VerificationPurpose: "Purpose",
-  WebhookEvent: "WebhookEvent",
 };
 
 export const typesFile = join(partner, "api-types.ts");
@@ -110,18 +107,18 @@ function completed(answer: Answer): Answer {
   };
 }
 
-/** Writes the types that the package exports and that the document defines. */
+/** Writes the types that `partner.ts` and `contract.ts` take from the document. */
 export function apiTypes(): string {
   const { components } = readDocument();
-  const [, names = ""] =
-    /export type \{([^}]*)\} from "\.\/api-types\.ts"/.exec(
-      readFileSync(join(partner, "partner.ts"), "utf8"),
-    ) ?? [];
-  const types = schemaTypes(components.schemas, names.match(/\w+/g) ?? [], contractTypes);
-  const taken = Object.values(contractTypes).filter((name) => new RegExp(`\\b${name}\\b`).test(types));
+  const names = ["partner.ts", "contract.ts"].flatMap((file) => {
+    const text = readFileSync(join(partner, file), "utf8");
+    const [, list = ""] = /export type \{([^}]*)\} from "\.\/api-types\.ts"/.exec(text) ?? [];
+    return list.match(/(?<=^\s*)\w+/gm) ?? [];
+  });
+  const types = schemaTypes(components.schemas, names, enumerations);
   return `/** Types of requests and answers, made from data/openapi.yaml. */
 
-import type { ${taken.join(", ")} } from "./contract.ts";
+import type { ${Object.values(enumerations).join(", ")} } from "./contract.ts";
 
 ${types}`;
 }

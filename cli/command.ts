@@ -28,7 +28,6 @@ type Values =
   | { readonly oneOf: readonly string[] }
   /** A list of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
-  /** Ids that are read from the register. */
   | { readonly ids: ReadIds };
 
 /** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
@@ -43,7 +42,6 @@ type Arg = ArgDef & {
 
 export type Args = Readonly<Record<string, Arg>>;
 
-/** The parsed values of a command line, by the names of its options and operands. */
 export type ArgsOf<T extends Args> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
 
 type Given<A extends Arg> = A extends { required: true } | { default: string }
@@ -105,6 +103,8 @@ export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 /** A command, or a group of commands, for citty. */
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
+  /** The last word of the command; undefined for a command that is defined without data/commands.json. */
+  readonly name?: string | undefined;
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
@@ -152,6 +152,11 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
 /** Defines a group of commands, which cannot be run itself. */
 export function group(description: string, subCommands: Commands): TvsCommand {
   return { description, subCommands };
+}
+
+/** Makes the table of commands whose modules are loaded already. */
+export function byName(...commands: readonly TvsCommand[]): Commands {
+  return Object.fromEntries(commands.map((one) => [one.name, async () => one]));
 }
 
 function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {

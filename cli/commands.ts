@@ -120,7 +120,6 @@ async function findCommand(words: readonly string[]) {
   return { command, parents, rest };
 }
 
-/** Explains why a command line that names only a group of commands is refused. */
 function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly string[]): string {
   const name = flag.replace(/^-+|=.*$/g, "");
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))

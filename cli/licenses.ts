@@ -1,11 +1,8 @@
-import words from "../data/commands.json" with { type: "json" };
-import { command } from "./command.ts";
 import notices from "./notices.bundle.txt" with { type: "text" };
+import { tvsCommand } from "./operator-command.ts";
 import { print } from "./terminal/output.ts";
 
-/** Prints the licences of everything that the executable contains. */
-export const licensesCommand = command({
-  ...words.licenses,
+export const licensesCommand = tvsCommand("licenses", {
   async run({ args }) {
     print(args, { licenses: notices }, () => notices);
   },

@@ -50,11 +50,9 @@ export type OpenOptions = {
   readonly whenMade?: (words: string) => void;
   /** The first settings of a new register. An existing register keeps its own. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
-  /** How concurrent writes share commits. */
   readonly commits?: CommitOptions;
   /** Who makes the changes (default: the operator). */
   readonly actor?: string;
-  /** Called for each request to a libSQL server. */
   readonly onRequest?: (kind: RequestKind) => void;
   /** Called once if this process can no longer use the database and must be restarted. */
   readonly onLost?: (error: TvsError) => void;
@@ -197,7 +195,6 @@ export function importDependencies(operator: CommandContext): ImportDependencies
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
-/** Opens the register, runs a function with it, and closes it. */
 export async function withContext<T>(
   config: Config,
   run: (operator: CommandContext) => Promise<T>,

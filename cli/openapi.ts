@@ -1,15 +1,14 @@
-import words from "../data/commands.json" with { type: "json" };
 import { buildOpenApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
 import { type Settings, unknownIssuer } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
-import { command, configOf, option } from "./command.ts";
+import { configOf, option } from "./command.ts";
 import { withContext } from "./open.ts";
+import { tvsCommand } from "./operator-command.ts";
 import { hasDatabase, noRegisterError } from "./register/register.ts";
 import { print, printNote } from "./terminal/output.ts";
 
-export const openapiCommand = command({
-  ...words.openapi,
+export const openapiCommand = tvsCommand("openapi", {
   args: { issuer: option("URL") },
   async run({ args }) {
     const { issuer, site } = await describedBy(configOf(args));

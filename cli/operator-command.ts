@@ -1,3 +1,4 @@
+import words from "../data/commands.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
 import {
   type Args,
@@ -8,11 +9,18 @@ import {
   configOf,
   type TvsCommand,
 } from "./command.ts";
-import { type CommandContext, withContext } from "./open.ts";
+import type { CommandContext } from "./open.ts";
 
+type CommandName = keyof typeof words;
+type Definition<T extends Args> = Pick<CommandDefinition<T>, "args" | "run">;
 type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;
 
-type ContextCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
+/** Defines a command of `tvs` with the texts that data/commands.json has for its name. */
+export function tvsCommand<const T extends Args>(name: CommandName, definition: Definition<T>): TvsCommand {
+  return { ...command<T>({ ...words[name], ...definition }), name: name.split(" ").at(-1) };
+}
+
+type ContextCommand<T extends Args, P> = Pick<CommandDefinition<T>, "args"> & {
   /** Refuses a wrong combination of options before anything is opened. @throws TvsError */
   check?(args: Given<T>): void;
   /** Prepares something for `act` before the register is opened, such as a file to write. @throws TvsError */
@@ -21,18 +29,17 @@ type ContextCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
 };
 
 /** Defines a command that works with the open register. The register is closed after it. */
-export function operatorCommand<const T extends Args, P = undefined>({
-  check,
-  prepare,
-  act,
-  ...definition
-}: ContextCommand<T, P>): TvsCommand {
-  return command<T>({
+export function operatorCommand<const T extends Args, P = undefined>(
+  name: CommandName,
+  { check, prepare, act, ...definition }: ContextCommand<T, P>,
+): TvsCommand {
+  return tvsCommand<T>(name, {
     ...definition,
     async run({ args }) {
       check?.(args);
       const config = configOf(args);
       const prepared = (await prepare?.(args, config)) as P;
+      const { withContext } = await import("./open.ts");
       await withContext(config, (operator) => act(operator, args, prepared));
     },
   });

@@ -90,7 +90,6 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
       timer ??= setTimeout(flush, gatherMs);
       timer.unref?.();
     },
-    /** Writes the waiting lines, but waits for the disk for two seconds at most. */
     async close(): Promise<void> {
       flush();
       await resolvesWithin(

@@ -3,59 +3,44 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { createLogDocuments } from "./api/evidence-api.ts";
 import { type ApiDependencies, createPublicRateLimit } from "./api/public-api.ts";
+import { createDocumentCache } from "./api/public-document.ts";
 import { createStatusListDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
 import { createAddressTest } from "./http/peer.ts";
-import { failureHeaders } from "./http/problem.ts";
 import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
-import { createFailureHandler } from "./site/error-page.ts";
-import { createPages } from "./site/routes.ts";
-import { createPageSender } from "./site/shell.ts";
+import { sendFailure } from "./site/error-page.ts";
 
 /** Makes the Hono app with all routes of a service. */
 export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const sender = createPageSender(service);
-  const failed = createFailureHandler(sender);
-  app.onError(failed);
-  app.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
-  app.use(accompany(service, options, sender));
+  app.onError(sendFailure);
+  app.notFound((c) => sendFailure(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
+  app.use(accompany(createParts(service, options)));
   for (const { cors, pattern } of routes) if (cors) app.use(pattern, openToAll);
   for (const { at, app: resource } of resources) app.route(at, resource);
-  refuseOtherMethods(app, failed);
+  refuseOtherMethods(app);
   return app;
 }
 
 const namesOfPatterns = new Map(routes.map(({ pattern, path }) => [pattern, path]));
 
 /** Makes the middleware that gives each call its trace and the service's parts, and each answer the common headers. */
-function accompany(
-  service: Service,
-  options: AppOptions,
-  sender: ReturnType<typeof createPageSender>,
-): MiddlewareHandler<AppEnv> {
-  const parts = createParts(service, options);
-  const pages = createPages(parts, options, sender);
+function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
+  const { service } = parts;
   return async (c, next) => {
     // The log has the route's pattern, not the path: a path may contain a person's number.
     const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
-    const { issuer } = service.configuration.current().settings;
     c.set("trace", trace);
-    c.set("issuer", issuer);
+    c.set("issuer", service.configuration.current().settings.issuer);
     c.set("parts", parts);
-    c.set("pages", pages);
     await next();
     const { headers, status } = c.res;
     headers.set("X-Request-Id", trace.requestId);
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     endTrace(trace, status, service.onCall);
-    // A page that shows a failure itself has not set the headers of an error.
-    if (trace.error !== null && !headers.has("X-Error-Code"))
-      for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
-        headers.set(name, value);
   };
 }
 
@@ -66,35 +51,29 @@ function createParts(service: Service, options: AppOptions): ApiDependencies {
   const evidence = createLogDocuments(service);
   return {
     service,
+    options,
     limit: createPublicRateLimit(service, options),
+    documents: createDocumentCache(service.configuration),
     evidence,
     statusLists: createStatusListDocuments(service, evidence),
     forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),
   };
 }
 
-/** The headers of a refusal that a script of another site may read (CORS). */
-const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
-const exposeHeaders = exposedHeaders.split(", ");
-const preflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders });
-
 /** Lets scripts of any site read the answers, also those that are refusals (CORS). */
-const openToAll: MiddlewareHandler = async (c, next) => {
-  if (c.req.method === "OPTIONS") return preflight(c, next);
-  await next();
-  const { headers, status } = c.res;
-  headers.set("Access-Control-Allow-Origin", "*");
-  if (status >= 400) headers.set("Access-Control-Expose-Headers", exposedHeaders);
-  return undefined;
-};
+const openToAll = cors({
+  origin: "*",
+  allowMethods: ["GET", "HEAD"],
+  exposeHeaders: ["X-Error-Code", "Link", "Retry-After", "X-Request-Id", "RateLimit", "RateLimit-Policy"],
+});
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof createFailureHandler>): void {
+function refuseOtherMethods(app: Hono<AppEnv>): void {
   for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.all(pattern, (c) => {
       c.header("Allow", methods.join(", "));
-      return failed(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
+      return sendFailure(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
     });
   }
 }

@@ -17,7 +17,6 @@ declare module "*.csv" {
 declare module "*.css" {
   export { default } from "embedded-text";
 }
-/** The shells' completion scripts of `tvs`. */
 declare module "*.bash" {
   export { default } from "embedded-text";
 }
@@ -28,12 +27,8 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** The licences of all parts of the executable, and the partners' npm package in base64. */
-declare module "*.bundle.txt" {
-  export { default } from "embedded-text";
-}
-/** The type declarations of the partners' module, which the service offers beside the module. */
-declare module "*.types.txt" {
+/** Licences and the partners' npm package in base64 (`*.bundle.txt`), and type declarations (`*.types.txt`). */
+declare module "*.txt" {
   export { default } from "embedded-text";
 }
 declare module "*.client.js" {
@@ -42,11 +37,9 @@ declare module "*.client.js" {
 declare module "*.bundle.js" {
   export { default } from "embedded-text";
 }
-/** The commands of the getting-started page. */
 declare module "*.sh" {
   export { default } from "embedded-text";
 }
-/** The manual's pages. */
 declare module "*.md" {
   export { default } from "embedded-text";
 }

@@ -19,7 +19,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** A command line's flags, by their long names. A flag that was not given is absent or undefined. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-/** The URL of a libSQL server, and its token. */
 export type LibsqlServer = {
   /** Only `libsql://`, `http://` or `https://`, host and port: it contains no secret, so it may be shown. */
   readonly url: string;
@@ -109,7 +108,6 @@ function read<T extends Table>(
   return Object.fromEntries(values);
 }
 
-/** @throws TvsError CONFIG_INVALID */
 function parse(kind: Setting["kind"], value: unknown, name: string): unknown {
   try {
     return v.parse(kind, value, { abortPipeEarly: true });
@@ -147,7 +145,6 @@ function serverUrl(address: string): string {
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The default name of the database's file. */
 function usualFile(sandbox: boolean): string {
   return sandbox ? "sandbox.db" : "tvs.db";
 }
@@ -170,7 +167,6 @@ export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyF
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-/** The path of the file in which a service stores its console's port. */
 export function consolePortFile(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return ownFile("console", config);
 }

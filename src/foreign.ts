@@ -26,18 +26,9 @@ export type Library<T extends Record<string, Signature>> = {
 };
 
 /** Where Linux distributions install libraries. Absolute, since for a bare name Bun also searches the working directory. */
-const libraryFolders = [
-  "/usr/lib/x86_64-linux-gnu",
-  "/usr/lib/aarch64-linux-gnu",
-  "/lib/x86_64-linux-gnu",
-  "/lib/aarch64-linux-gnu",
-  "/usr/lib64",
-  "/lib64",
-  "/usr/lib",
-  "/lib",
-  "/usr/local/lib64",
-  "/usr/local/lib",
-];
+const libraryFolders = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"].flatMap((folder) =>
+  ["/usr", "", "/usr/local"].map((root) => `${root}/${folder}`),
+);
 
 /** Finds a library in the folders of Linux distributions. @returns its path, undefined if it is not installed */
 export function findLibrary(name: string): string | undefined {

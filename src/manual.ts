@@ -37,77 +37,61 @@ export type Topic = {
 
 type Group = { readonly title: string; readonly topics: readonly Topic[] };
 
+const topic = (name: string, summary: string, text: string): Topic => ({ name, summary, text });
+
 /** The manual's pages, grouped by the reader's task. */
 export const topicGroups: readonly Group[] = [
   {
     title: "Start here",
-    topics: [
-      { name: "first-day", summary: "A day from an empty folder to a checked backup", text: firstDay },
-    ],
+    topics: [topic("first-day", "A day from an empty folder to a checked backup", firstDay)],
   },
   {
     title: "Daily work",
     topics: [
-      {
-        name: "register",
-        summary: "Load teachers, revoke a licence, decide who is eligible",
-        text: register,
-      },
-      { name: "partners", summary: "Add a partner: scopes, quotas, API keys, certificates", text: partners },
-      { name: "webhooks", summary: "Notify partners of changes, and see what failed", text: webhooks },
-      { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
-      {
-        name: "terminal",
-        summary: "Exit codes, files and names that hold for every command",
-        text: terminal,
-      },
+      topic("register", "Load teachers, revoke a licence, decide who is eligible", register),
+      topic("partners", "Add a partner: scopes, quotas, API keys, certificates", partners),
+      topic("webhooks", "Notify partners of changes, and see what failed", webhooks),
+      topic("keys", "Rotate keys, replace one that leaked, keep the master key", keys),
+      topic("terminal", "Exit codes, files and names that hold for every command", terminal),
     ],
   },
   {
     title: "Install and run",
     topics: [
-      { name: "install", summary: "Run it under systemd: package, files, timers, alerts", text: install },
-      { name: "service", summary: "Set issuer, name and logo; run it in a container", text: service },
-      { name: "proxy", summary: "End TLS here or in front, and trust the right headers", text: proxy },
-      { name: "backup", summary: "Back up while serving, and restore", text: backup },
+      topic("install", "Run it under systemd: package, files, timers, alerts", install),
+      topic("service", "Set issuer, name and logo; run it in a container", service),
+      topic("proxy", "End TLS here or in front, and trust the right headers", proxy),
+      topic("backup", "Back up while serving, and restore", backup),
     ],
   },
   {
     title: "Watch and find out",
     topics: [
-      { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
-      { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
-      { name: "access-log", summary: "Find out why a call was refused", text: accessLog },
-      { name: "errors", summary: "Look up an error code and what to do", text: errorsPage + codeTable() },
+      topic("console", "See how the service does and what needs doing", consolePage),
+      topic("metrics", "Watch it with Prometheus and Grafana; every metric", metrics),
+      topic("access-log", "Find out why a call was refused", accessLog),
+      topic("errors", "Look up an error code and what to do", errorsPage + codeTable()),
     ],
   },
   {
     title: "Ask, check and prove",
     topics: [
-      { name: "sandbox", summary: "For a partner's engineer: cause events and receive them", text: sandbox },
-      { name: "verify", summary: "Check envelopes and printed attestations, offline", text: verify },
-      { name: "boards", summary: "For an examination board: ask for answers and check them", text: boards },
-      { name: "evidence", summary: "Show when each answer was given", text: evidence },
-      {
-        name: "key-theft",
-        summary: "Act when a key is stolen, with what each command prints",
-        text: keyTheft,
-      },
+      topic("sandbox", "For a partner's engineer: cause events and receive them", sandbox),
+      topic("verify", "Check envelopes and printed attestations, offline", verify),
+      topic("boards", "For an examination board: ask for answers and check them", boards),
+      topic("evidence", "Show when each answer was given", evidence),
+      topic("key-theft", "Act when a key is stolen, with what each command prints", keyTheft),
     ],
   },
   {
     title: "Grow and decide",
     topics: [
-      { name: "nodes", summary: "Run several nodes, and act when a part dies", text: nodes },
-      { name: "libsql", summary: "Run the server that nodes share: tokens, TLS, backup", text: libsql },
-      { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
-      { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
-      { name: "privacy", summary: "What is stored of whom, and data-protection requests", text: privacy },
-      {
-        name: "proved",
-        summary: "What tried to break each promise, how often, and what was lost",
-        text: proved,
-      },
+      topic("nodes", "Run several nodes, and act when a part dies", nodes),
+      topic("libsql", "Run the server that nodes share: tokens, TLS, backup", libsql),
+      topic("growth", "How many nodes and primaries for how many checks", growth),
+      topic("limits", "What it does not do, and how much it takes", limits),
+      topic("privacy", "What is stored of whom, and data-protection requests", privacy),
+      topic("proved", "What tried to break each promise, how often, and which held", proved),
     ],
   },
 ];

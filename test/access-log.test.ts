@@ -19,7 +19,7 @@ let folder: Awaited<ReturnType<typeof makeFolder>>;
 let file: string;
 let logged: string;
 beforeEach(async () => {
-  folder = await makeFolder();
+  folder = makeFolder();
   file = join(folder.path, "access.log");
   logged = "";
   configureLog((line) => {

@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
-
-const root = resolve(import.meta.dir, "..");
+import { dirname, relative, resolve } from "node:path";
+import { filesBelow, read, root } from "./harness/repository.ts";
 
 type SourceFile = {
   readonly path: string;
@@ -14,13 +12,10 @@ type SourceFile = {
 };
 
 function filesOf(folder: string): SourceFile[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => {
-      const path = join(folder, name);
-      const text = readFileSync(join(root, path), "utf8");
-      return { path, text, code: withoutComments(text), imports: importsOf(text) };
-    });
+  return filesBelow(folder, /\.ts$/).map((path) => {
+    const text = read(path);
+    return { path, text, code: withoutComments(text), imports: importsOf(text) };
+  });
 }
 
 /** Lists what a file imports: statically, by re-export and dynamically, types included. */
@@ -43,6 +38,12 @@ const source = filesOf("src");
 const commands = [...filesOf("cli"), ...filesOf(".ci")];
 const tests = filesOf("test");
 const data = filesOf("data");
+const program = [...source, ...commands];
+const shipped = program.filter((file) => !file.path.endsWith(".d.ts"));
+const all = [...program, ...tests];
+
+const matching = (files: readonly SourceFile[], pattern: RegExp) =>
+  files.filter(({ code }) => pattern.test(code)).map(({ path }) => path);
 
 /** Returns the layer of a file: `domain` for `src/domain/keys.ts`, `cli` for `cli/serve/serve.ts`. */
 function layerOf(path: string): string {
@@ -54,7 +55,7 @@ function layerOf(path: string): string {
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
 const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
-const site = ["site", "manual", "shell-word", ...api];
+const site = ["site", "manual", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "cli",
@@ -84,7 +85,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "access-log": ["domain", "logger"],
   foreign: [],
   manual: ["data", "partner"],
-  "shell-word": [],
   metrics: ["metrics", "domain", "partner", "logger", "data"],
   domain: ["domain", "partner", "data"],
   partner: ["partner"],
@@ -119,17 +119,14 @@ const importing = (files: readonly SourceFile[], is: (specifier: string) => bool
 const boundToBun = [".ci/build.ts", "src/foreign.ts"];
 
 test("every file imports only from the layers that its layer may import", () => {
-  const files = [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"));
-  expect(files.flatMap(wrongImports)).toEqual([]);
+  expect(shipped.flatMap(wrongImports)).toEqual([]);
 });
 
 test("every source file belongs to a layer whose imports are checked", () => {
   expect(
-    [...new Set([...source, ...commands].map((file) => layerOf(file.path)))].filter(
-      (layer) => layer !== "assets.d",
-    ),
+    [...new Set(program.map((file) => layerOf(file.path)))].filter((layer) => layer !== "assets.d"),
   ).toSatisfy((layers: string[]) => layers.every((layer) => layer in allowed));
-  const counted = [...source, ...commands].reduce((sum, file) => sum + file.imports.length, 0);
+  const counted = program.reduce((sum, file) => sum + file.imports.length, 0);
   expect(counted).toBeGreaterThan(300);
   expect(
     importsOf(
@@ -141,8 +138,7 @@ test("every source file belongs to a layer whose imports are checked", () => {
 test("src/partner imports no package and no module of Node or Bun", () => {
   const partner = source.filter((file) => layerOf(file.path) === "partner");
   expect(importing(partner, (one) => !isRelative(one))).toEqual([]);
-  const globals = partner.filter(({ code }) => /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/.test(code));
-  expect(globals.map((file) => file.path)).toEqual([]);
+  expect(matching(partner, /\b(?:Buffer|process|Bun|Deno|require)\b[.(]/)).toEqual([]);
 });
 
 test("src/domain imports no database, HTTP, thread or terminal module", () => {
@@ -152,24 +148,19 @@ test("src/domain imports no database, HTTP, thread or terminal module", () => {
   expect(importing(domain, (one) => adapters.test(one))).toEqual([]);
 });
 
-test("no file but src/store/driver/connection.ts opens databases", () => {
-  const opening = [...source, ...commands].filter((file) => /\bimport\("libsql"\)/.test(file.code));
-  expect(opening.map((file) => file.path)).toEqual(["src/store/driver/connection.ts"]);
-});
-
 test("no file of src, cli or .ci imports a module of Bun or Deno, or a URL", () => {
-  const portable = [...source, ...commands].filter((file) => !boundToBun.includes(file.path));
+  const portable = program.filter((file) => !boundToBun.includes(file.path));
   expect(importing(portable, (one) => /^(?:bun$|bun:|npm:|jsr:|https?:)/.test(one))).toEqual([]);
 });
 
 test("relative imports have a file extension, and imports of Node's modules have the prefix node:", () => {
   const bare = builtinModules.filter((one) => !one.startsWith("bun"));
   const isWrong = (one: string) => (isRelative(one) ? !/\.\w+$/.test(one) : bare.includes(one));
-  expect(importing([...source, ...commands], isWrong)).toEqual([]);
+  expect(importing(program, isWrong)).toEqual([]);
 });
 
 test("no file imports itself through other files, except for types", () => {
-  const graph = new Map([...source, ...commands].map((file) => [file.path, valueImports(file)]));
+  const graph = new Map(program.map((file) => [file.path, valueImports(file)]));
   const circles: string[] = [];
   for (const start of graph.keys()) {
     const seen = new Set<string>();
@@ -193,14 +184,10 @@ function valueImports(file: SourceFile): string[] {
     .map(([, , specifier = ""]) => targetOf(file, specifier));
 }
 
-const shipped = [...source, ...commands].filter((file) => !file.path.endsWith(".d.ts"));
-
 /** The files whose exports are for partners, so that no file here has to import them all. */
 const packageEntries = Object.values(
-  (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports?: object }).exports ?? {},
+  (JSON.parse(read("package.json")) as { exports?: object }).exports ?? {},
 ).map((entry) => String(entry).replace(/^\.\//, ""));
-
-const linesOf = (file: SourceFile) => file.text.trimEnd().split("\n").length;
 
 /** The files of this repository that each file imports, statically or dynamically. */
 const targets = new Map(
@@ -222,13 +209,9 @@ function isTaken(target: SourceFile, name: string): boolean {
   return [...shipped, ...tests, ...data].some((file) => imports(file, target) && named.test(file.code));
 }
 
-const all = [...source, ...commands, ...tests];
-const matching = (files: readonly SourceFile[], pattern: RegExp) =>
-  files.filter((file) => pattern.test(file.text)).map((file) => file.path);
-
-test("every file of src, cli and .ci has at most four hundred lines", () => {
-  const long = [...source, ...commands].filter((file) => linesOf(file) > 400).map((file) => file.path);
-  expect(long).toEqual([]);
+test("every file of src, cli, .ci and test has at most four hundred lines", () => {
+  const long = all.filter(({ text }) => text.trimEnd().split("\n").length > 400);
+  expect(long.map(({ path }) => path)).toEqual([]);
 });
 
 test("no file of src, cli or .ci exports a name that no other file imports", () => {
@@ -241,41 +224,28 @@ test("no file of src, cli or .ci exports a name that no other file imports", () 
   expect(idle).toEqual([]);
 });
 
-test("every test file has at most four hundred lines", () => {
-  expect(tests.filter((file) => linesOf(file) > 400).map((file) => file.path)).toEqual([]);
-});
-
 test("no file is called index, util, helper, common or misc", () => {
-  expect(
-    all
-      .map((file) => file.path)
-      .filter((path) => /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/.test(path)),
-  ).toEqual([]);
+  const vague = /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/;
+  expect(all.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([]);
 });
 
-test("no file has `any`, or a comment that turns the compiler off", () => {
-  // The pattern is put together here, because this file would match it otherwise.
-  expect(matching(all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`))).toEqual([]);
-  const loose = all.filter((file) => /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m.test(file.code));
-  expect(loose.map((file) => file.path)).toEqual([]);
-});
+// A pattern that this file would match is put together of two parts.
+test.each<[string, readonly SourceFile[], RegExp, string[]]>([
+  ["opens databases, but connection.ts", program, /\bimport\("libsql"\)/, ["src/store/driver/connection.ts"]],
+  [
+    "stores events, but events.ts, which stores each with its deliveries",
+    program,
+    /\bINTO events\b|\binsertStatements\("events"/,
+    ["src/store/events.ts"],
+  ],
+  ["of src reads process.env, which commands pass to config.ts", source, /\bprocess\.env\b/, []],
+  ["has the type any", all, /(?:[:<,|&(=]|\bas)\s*any\b\s*(?:[,;)>\]|&={[]|$)/m, []],
+])("no file %s", (_what, files, pattern, own) => expect(matching(files, pattern)).toEqual(own));
 
-test("no file has a note of unfinished work, and no test is skipped", () => {
-  expect(
-    matching(
-      all,
-      new RegExp(`\\b(?:${["TO", "FIX"].map((word, i) => word + ["DO", "ME"][i]).join("|")})\\b`),
-    ),
-  ).toEqual([]);
-  expect(matching(tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/)).toEqual([]);
-});
-
-test("no file of src reads process.env: commands pass the environment to config.ts", () => {
-  expect(source.filter((file) => /\bprocess\.env\b/.test(file.code)).map((file) => file.path)).toEqual([]);
-});
-
-test("no file but src/store/events.ts stores events, so each is stored with its deliveries", () => {
-  const inserts = /\bINTO events\b|\binsertStatements\("events"/;
-  const places = [...source, ...commands].filter(({ code }) => inserts.test(code));
-  expect(places.map(({ path }) => path)).toEqual(["src/store/events.ts"]);
+test.each<[string, readonly SourceFile[], RegExp]>([
+  ["turns the compiler off", all, new RegExp(`@ts-${"(?:ignore|expect-error|nocheck)"}`)],
+  ["has a note of unfinished work", all, new RegExp(`\\b(?:${"TO"}DO|${"FIX"}ME)\\b`)],
+  ["skips a test", tests, /\b(?:test|describe|it)\.(?:skip|only|todo)\(/],
+])("no file %s, in comments either", (_what, files, pattern) => {
+  expect(files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
 });

@@ -137,29 +137,25 @@ test.each([
   expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
 });
 
-const place = (flags: Flags) => {
+const server = "https://db.example";
+
+// The master key is beside the database; that of a libSQL server is in the data directory. A sandbox has its own of both.
+test.each<[Flags, database: string, masterKey: string]>([
+  [{}, "/d/tvs.db", "/d/master.key"],
+  [{ database: "file:/elsewhere/x.db" }, "/elsewhere/x.db", "/elsewhere/master.key"],
+  [{ database: "file:///elsewhere/x.db" }, "/elsewhere/x.db", "/elsewhere/master.key"],
+  [{ database: "file:x.db" }, resolve("x.db"), resolve("master.key")],
+  [{ database: "http://127.0.0.1:8081" }, "http://127.0.0.1:8081", "/d/master.key"],
+  [{ database: `${server}/` }, server, "/d/master.key"],
+  [{ sandbox: true }, "/d/sandbox.db", "/d/sandbox-master.key"],
+  [{ database: "file:/d/sandbox.db" }, "/d/sandbox.db", "/d/sandbox-master.key"],
+  [{ sandbox: true, database: server }, server, "/d/sandbox-master.key"],
+])("the options --data /d and %j name the database %s and the master key %s", (flags, place, masterKey) => {
   const { database, masterKeyFile } = readConfig({ data: "/d", ...flags }, nothing);
-  return [database.kind === "file" ? database.file : database.url, masterKeyFile];
-};
-
-test("the default database is in the data directory, and the master key beside the database", () => {
-  expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
-  expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
-  expect(place({ database: "file:///elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
-  expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
-});
-
-test("a sandbox has its own database and master key, whether --sandbox or --database selects it", () => {
-  expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
-  expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
-  expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
-    "https://db.example",
-    "/d/sandbox-master.key",
+  expect([database.kind === "file" ? database.file : database.url, masterKeyFile]).toEqual([
+    place,
+    masterKey,
   ]);
-});
-
-test("the master key for a libSQL server is in the data directory", () => {
-  expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
 });
 
 test("a setting that init stored is used if neither its flag nor its variable is given", () => {
@@ -204,6 +200,22 @@ test.each<[string, string | undefined, RegExp]>([
   ["issuer", "https:///teachers", /must be an http or https URL/],
   ["issuer", "http://0.0.0.0:8090", /must be/],
   ["issuer", "https://[::]", /must be/],
+  ...["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"].map((url): [string, string, RegExp] => [
+    "database",
+    url,
+    /must begin with file:/,
+  ]),
+  ...[
+    "http://db.example:8080/main",
+    `${server}?tls=0`,
+    `${server}/?x`,
+    `${server}#x`,
+    "https://me:s3cret@x",
+  ].map((url): [string, string, RegExp] => [
+    "database",
+    url,
+    /^(?!.*s3cret).* must be the address of a libSQL server without user, path or query, such as http:/,
+  ]),
   ["time-zone", "Lagos", /must be an IANA time zone such as Africa\/Lagos$/],
   ["port", "http", /must be a whole number$/],
   ["port", "-1", /must be a whole number$/],
@@ -227,25 +239,3 @@ test.each<[string, string | undefined, RegExp]>([
     }
   },
 );
-
-test("a database URL with an unknown scheme is refused", () => {
-  for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
-    expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
-      /^--database \(TVS_DATABASE\) must begin with file:/,
-    );
-  }
-});
-
-test("a libSQL server's URL with a path, a query or a user is refused", () => {
-  for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
-    expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
-      "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +
-        "such as http://db.example.gov:8080",
-    );
-  }
-  const withUser = refusalOf(() => readConfig({ database: "https://me:s3cret@db.example" }, nothing));
-  expect(withUser).not.toContain("s3cret");
-  expect(readConfig({ database: "https://db.example/" }, nothing).database).toMatchObject({
-    url: "https://db.example",
-  });
-});

@@ -1,18 +1,10 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { TvsCommand } from "../cli/command.ts";
 import { rootCommand as commandTable } from "../cli/commands.ts";
 import { headingId } from "../src/manual.ts";
-
-const root = join(import.meta.dir, "..");
-const read = (path: string) => readFileSync(join(root, path), "utf8");
-
-function filesBelow(folder: string, ending: RegExp): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .map((name) => join(folder, name))
-    .filter((path) => ending.test(path) && !path.includes("node_modules"));
-}
+import { filesBelow, read, root } from "./harness/repository.ts";
 
 const documents = [
   "README.md",
@@ -184,9 +176,7 @@ const joined = (path: string) => read(path).replace(/\n\s*(?:\*|\/\/|--) /g, " "
 test("the contract's clauses and the decisions have unique numbers in ascending order", () => {
   expect(numbers.length).toBeGreaterThan(60);
   expect(new Set(numbers).size).toBe(numbers.length);
-  const parts = (number: string) => [number[0], ...number.slice(1).split(".").map(Number)];
-  const sorted = numbers.toSorted((one, other) => compare(parts(one), parts(other)));
-  expect(numbers).toEqual(sorted);
+  expect(numbers).toEqual(numbers.toSorted(new Intl.Collator("en", { numeric: true }).compare));
 });
 
 test("every clause and decision that a comment cites exists", () => {
@@ -210,9 +200,3 @@ test("comments cite the contract's clauses and the decisions by number, never by
   );
   expect(unnumbered).toEqual([]);
 });
-
-function compare(one: (string | number | undefined)[], other: (string | number | undefined)[]): number {
-  const at = one.findIndex((part, index) => part !== other[index]);
-  const [left = 0, right = 0] = [one[at], other[at]];
-  return at === -1 ? 0 : left < right ? -1 : 1;
-}

@@ -56,7 +56,7 @@ const serving = [
   ...ofBlackBox(["hostile-http", "idempotency", "partner-auth", "quota", "serve"]),
 ];
 
-export type Suite = {
+type Suite = {
   readonly files: readonly string[];
   /** Whether the files run one after the other, because they share a browser. */
   readonly oneByOne?: boolean;

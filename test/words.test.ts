@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { filesBelow, read } from "./harness/repository.ts";
 
 /**
  * How plainly the repository is written: no comment and no Markdown has a word that this project avoids, no sentence of
@@ -21,16 +20,10 @@ const fragment = new RegExp(
     "|\\w+s (?:the|an?|its|no|nothing|what|that|each|every|one|all|nobody)\\b)",
 );
 
-const root = join(import.meta.dir, "..");
-const files = [".", "src", "cli", "test", "data", ".ci", ".github"].flatMap((folder) =>
-  readdirSync(join(root, folder), { recursive: folder !== ".", encoding: "utf8" })
-    .filter(
-      (name) =>
-        /\.(?:ts|mjs|js|sql|md)$/.test(name) &&
-        !/\.bundle\.|notices|node_modules|words\.test|^verify\./.test(name),
-    )
-    .map((name) => ({ path: join(folder, name), text: readFileSync(join(root, folder, name), "utf8") })),
-);
+const files = [".", "src", "cli", "test", "data", ".ci", ".github"]
+  .flatMap((folder) => filesBelow(folder, /\.(?:ts|mjs|js|sql|md)$/))
+  .filter((path) => !/\.bundle\.|notices|words\.test/.test(path))
+  .map((path) => ({ path, text: read(path) }));
 
 /** What is written for people: Markdown without what is quoted in it, or the comments of a program. */
 function proseOf(path: string, text: string): string {
@@ -73,7 +66,7 @@ describe("the words of the repository", () => {
   });
 
   test("a decision is a rule of at most 60 words and a reason", () => {
-    const text = readFileSync(join(root, "src/decisions.md"), "utf8");
+    const text = read("src/decisions.md");
     const wrong = [...text.matchAll(/^- \*\*(D[\d.]+)\*\* (.*)$/gm)].filter(([, , decision = ""]) => {
       const [rule = "", why = ""] = decision.split(" Why: ");
       return rule.split(" ").length > 60 || why === "";

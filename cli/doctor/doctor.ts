@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import {
   type Config,
   type Environment,
@@ -11,7 +10,8 @@ import { type Check, fail, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
-import { command, environmentOf, flag, version } from "../command.ts";
+import { environmentOf, flag, version } from "../command.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { noRegisterError, requireOwnFolder } from "../register/register.ts";
 import {
   escapeControls,
@@ -26,8 +26,7 @@ import { checkDatabase, checkEngine } from "./database.ts";
 import * as machine from "./machine.ts";
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
 
-export const doctorCommand = command({
-  ...words.doctor,
+export const doctorCommand = tvsCommand("doctor", {
   args: { full: flag() },
   async run({ args }) {
     const environment = environmentOf(args as Flags, { all: true });

@@ -24,7 +24,6 @@ function secretsAtHand(config: Config) {
   return masterKey === undefined ? null : deriveSecrets(masterKey);
 }
 
-/** Checks the log's name, and that the database has what the pinned checkpoint covers. */
 export async function checkLog(
   figures: LogFigures | null,
   store: LogStore,

@@ -34,7 +34,6 @@ export function checkRuntime(programVersion: string): Check {
   return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
 }
 
-/** Reads the mode of a path, and whether other users may read or write it. */
 function modeOf(path: string) {
   const mode = fs.statSync(path).mode & 0o777;
   return { text: `mode ${mode.toString(8).padStart(4, "0")}`, isOpen: (mode & 0o077) !== 0 };

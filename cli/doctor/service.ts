@@ -57,7 +57,6 @@ function checkIssuer(stored: Stored, config: Config): Check {
   return ok(issuer);
 }
 
-/** Checks that the pages name the registry, and whom to write to about a wrong record. */
 function checkSite(stored: Stored): Check {
   const { ok, warn } = checkNamed("site");
   const { name: registry, contact, reportUrl } = readStoredSite(stored.get("site") ?? "{}");
@@ -121,7 +120,6 @@ async function measure(signer: ChosenSigner, kid: string): Promise<number> {
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-/** Checks that the service's listening address and its trusted proxies fit together. */
 export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   const { ok, warn } = checkNamed("proxy");
   const isLocal = isLoopbackHost(host);
@@ -204,7 +202,6 @@ function isWorld(network: string): boolean {
 
 type Named = { readonly partnerId: string; readonly url: string };
 
-/** Checks that this machine finds an IP address for the host of each enabled endpoint. */
 export async function checkReceivers(endpoints: readonly Named[]): Promise<Check> {
   const { ok, warn } = checkNamed("webhook-receivers");
   if (endpoints.length === 0) return ok("no endpoint is enabled");

@@ -1,15 +1,14 @@
 import { basename } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
 import { formatLeaves } from "../../src/domain/evidence/log.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
 import { createRegisterFigures } from "../../src/store/register-figures.ts";
-import { command, configOf } from "../command.ts";
+import { configOf } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { formatRecord, print } from "../terminal/output.ts";
 
-export const statusCommand = command({
-  ...words.status,
+export const statusCommand = tvsCommand("status", {
   async run({ args }) {
     const status = await withContext(configOf(args), readStatus);
     print(args, status, () => statusText(status));
@@ -75,7 +74,6 @@ function keyText(key: Status["keys"]["active"], since: string): string | null {
   return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
 }
 
-/** Describes the log in two lines: its size, and its newest checkpoint. */
 function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not begun yet" };
   const { leaves, waiting, checkpoint } = log;

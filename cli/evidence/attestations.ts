@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import words from "../../data/commands.json" with { type: "json" };
 import {
   type AttestationCheck,
   checkAttestation,
@@ -22,7 +21,7 @@ import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, Position } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
-import { flag, group, operand, option } from "../command.ts";
+import { byName, flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
@@ -42,8 +41,7 @@ import {
 import { openSources, readSource } from "../verify/files.ts";
 import { logWriterOf, noLogError } from "./open-evidence.ts";
 
-const proveCommand = operatorCommand({
-  ...words["attestations prove"],
+const proveCommand = operatorCommand("attestations prove", {
   args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: flag() },
   prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
@@ -96,8 +94,7 @@ const maxChecked = 200_000;
 /** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
-const checkCommand = operatorCommand({
-  ...words["attestations check"],
+const checkCommand = operatorCommand("attestations check", {
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
@@ -138,7 +135,6 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
     reason,
     ...(place.line === null ? {} : { line: place.line }),
     ...(place.index === null ? {} : { index: place.index }),
-    // The attestation that the service has stored under this id; null if none.
     record: kept === null ? null : describeAttestation(kept),
   };
 }
@@ -165,8 +161,7 @@ function exitCodeOf(results: readonly Located[]): number {
   return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
 }
 
-const listCommand = operatorCommand({
-  ...words["attestations list"],
+const listCommand = operatorCommand("attestations list", {
   args: {
     partner: partnerOption,
     teacher: option("REF", teacherKeyOf),
@@ -178,14 +173,13 @@ const listCommand = operatorCommand({
     const { attestations, partners, teachers } = operator;
     const { limit, since, partner, key, teacher: ref } = args;
     if (partner !== undefined) await requirePartner(partners, partner);
-    const credential = key === undefined ? {} : await credentialOf(partners, key, partner);
+    const credential = key === undefined ? null : await credentialOf(partners, key, partner);
     const teacher = ref === undefined ? undefined : await requireTeacher(teachers, ref);
     const found = await attestations.list({
-      limit,
-      ...(teacher === undefined ? {} : { teacherId: teacher.id }),
-      ...(partner === undefined ? {} : { partnerId: partner }),
       ...credential,
-      ...(since === undefined ? {} : { since }),
+      ...{ limit, teacherId: teacher?.id },
+      partnerId: credential?.partnerId ?? partner,
+      since: since ?? credential?.since,
     });
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
     const kept = await readRetentionState(operator);
@@ -215,13 +209,8 @@ async function credentialOf(partners: PartnerStore, text: string, partnerId: str
   }
   if (partnerId !== undefined && partnerId !== owner)
     throw new TvsError("REFUSED", `this is a credential of ${owner}, not of ${partnerId}`);
-  const until = key?.revokedAt ?? key?.expiresAt ?? null;
-  return {
-    partnerId: owner,
-    credential,
-    ...(key === undefined ? {} : { since: key.createdAt }),
-    ...(until === null ? {} : { until }),
-  };
+  const until = key?.revokedAt ?? key?.expiresAt ?? undefined;
+  return { partnerId: owner, credential, since: key?.createdAt, until };
 }
 
 const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {
@@ -235,8 +224,7 @@ const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {
   ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
 };
 
-const showCommand = operatorCommand({
-  ...words["attestations show"],
+const showCommand = operatorCommand("attestations show", {
   args: { id: operand() },
   async act(operator, args) {
     const { attestations } = operator;
@@ -276,9 +264,7 @@ function notFound(id: string, kept: RetentionState): TvsError {
   return new TvsError("NOT_KNOWN", message);
 }
 
-export const attestationsCommand = group("Look up and check the evidence of what was answered and signed", {
-  list: async () => listCommand,
-  show: async () => showCommand,
-  check: async () => checkCommand,
-  prove: async () => proveCommand,
-});
+export const attestationsCommand = group(
+  "Look up and check the evidence of what was answered and signed",
+  byName(listCommand, showCommand, checkCommand, proveCommand),
+);

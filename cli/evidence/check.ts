@@ -1,6 +1,5 @@
 /** `tvs log check`: compares a service's log with what was seen of it before. It needs no register. */
 
-import words from "../../data/commands.json" with { type: "json" };
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeHash } from "../../src/partner/base64.ts";
@@ -10,7 +9,8 @@ import { isConsistent, isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
-import { command, operand, option, readRepeated } from "../command.ts";
+import { operand, option, readRepeated } from "../command.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { escapeControls, exitCodes, formatRecord, print } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readLogKeys, readStateFile, rememberInStateFile } from "./log-state.ts";
@@ -24,12 +24,11 @@ const aheadMs = 60_000;
  */
 type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 
+/** A log's public routes: their base URL, and the timeout for each response in milliseconds. */
+type LogRoutes = { readonly base: string; readonly timeoutMs: number };
 type Tree = Pick<Checkpoint, "size" | "root">;
-/** Asks the log to prove that the tree `to` begins with `from`. @returns null if the log has fewer leaves than `to` */
-type AskConsistency = (from: Tree, to: Tree) => Promise<boolean | null>;
 
-export const logCheckCommand = command({
-  ...words["log check"],
+export const logCheckCommand = tvsCommand("log check", {
   args: {
     url: operand(readHttpUrl),
     "log-key": { ...option("KEY"), required: true },
@@ -40,10 +39,14 @@ export const logCheckCommand = command({
     const keys = await readLogKeys(readRepeated(rawArgs, "log-key") ?? [args["log-key"]]);
     const file = args["log-state"];
     const state = readStateFile("--log-state", file);
-    const log = openLogAt(args.url, args.timeout ?? defaultTimeoutMs);
-    const body = await log.checkpoint();
+    const { origin: host, pathname } = args.url;
+    const base = `${host}${pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
+    const routes = { base, timeoutMs: args.timeout ?? defaultTimeoutMs };
+    const body = await get(routes, "checkpoint", "for its newest checkpoint");
+    if (body === null)
+      throw undecidable("the log has no checkpoint yet, or another service is at that address");
     const [checkpoint, note] = [await open(body, keys), new TextDecoder().decode(body)];
-    const { verdict, detail, seen } = await compare(checkpoint, state, log.isConsistent);
+    const { verdict, detail, seen } = await compare(checkpoint, state, routes);
     const isGood = verdict !== "forked" && verdict !== "shrunk";
     if (isGood) await rememberInStateFile(file, { checkpoint, note });
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
@@ -91,7 +94,7 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
  * @returns the result, its meaning in words, and the earlier checkpoint
  * @throws TvsError INPUT_UNREADABLE if the log gives no proof
  */
-async function compare(shown: Checkpoint, state: LogState, ask: AskConsistency) {
+async function compare(shown: Checkpoint, state: LogState, log: LogRoutes) {
   const { origin, size } = shown;
   const { before, after } = neighbours(origin, state);
   const seen = state.get(origin) ?? before ?? null;
@@ -100,7 +103,7 @@ async function compare(shown: Checkpoint, state: LogState, ask: AskConsistency) 
     return found("shrunk", `the service shows ${origin} again, after ${after.origin} had followed it`, after);
   if (seen === null) return found("first", "nothing was seen of this log before; it is watched from now on");
   const isLarger = size >= seen.size;
-  const goesOn = isLarger ? await ask(seen, shown) : await ask(shown, seen);
+  const goesOn = isLarger ? await isGrown(log, seen, shown) : await isGrown(log, shown, seen);
   if (seen.origin !== origin) {
     const isWhole = isLarger && goesOn === true;
     const lacks = "lacks entries that were seen: ask its operator what was lost, and why";
@@ -135,41 +138,23 @@ function undecidable(words: string): TvsError {
   return new TvsError("INPUT_UNREADABLE", words);
 }
 
-/**
- * Makes the functions that call a log's public routes. They throw TvsError INPUT_UNREADABLE for an unreadable response.
- * @param service the service's base URL
- * @param timeoutMs for each response
- */
-function openLogAt(service: URL, timeoutMs: number) {
-  const base = `${service.origin}${service.pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
-
-  /** Fetches a path. @param asked the question, for the message @returns null for 404 */
-  async function get(path: string, asked: string): Promise<Uint8Array | null> {
-    const url = new URL(`${base}/${path}`);
-    const { status, body } = await fetchBounded(url, timeoutMs);
-    if (status === 200 || status === 404) return status === 200 ? body : null;
-    throw undecidable(`the log answered HTTP ${status} when asked ${asked}`);
-  }
-
-  return {
-    /** Fetches the newest checkpoint without verifying it. */
-    async checkpoint(): Promise<Uint8Array> {
-      const body = await get("checkpoint", "for its newest checkpoint");
-      if (body !== null) return body;
-      throw undecidable("the log has no checkpoint yet, or another service is at that address");
-    },
-    async isConsistent(from: Tree, to: Tree): Promise<boolean | null> {
-      if (from.size === to.size) return isSameHash(from.root, to.root);
-      const asked = `whether ${to.size} entries go on from ${from.size}`;
-      const body = await get(`consistency?from=${from.size}&to=${to.size}`, asked);
-      if (body === null) return null;
-      const hashes = readHashes(readStrictJson(body));
-      return isConsistent({ from: from.size, to: to.size, fromRoot: from.root, toRoot: to.root, hashes });
-    },
-  };
+/** Fetches a path. @param asked the question, for the message @returns null for 404 @throws TvsError INPUT_UNREADABLE */
+async function get({ base, timeoutMs }: LogRoutes, path: string, asked: string): Promise<Uint8Array | null> {
+  const { status, body } = await fetchBounded(new URL(`${base}/${path}`), timeoutMs);
+  if (status === 200 || status === 404) return status === 200 ? body : null;
+  throw undecidable(`the log answered HTTP ${status} when asked ${asked}`);
 }
 
-/** Reads the member `hashes` of a consistency proof. @throws TvsError INPUT_UNREADABLE */
+/** Asks the log to prove that the tree `to` begins with `from`. @returns null if the log has fewer leaves than `to` */
+async function isGrown(log: LogRoutes, from: Tree, to: Tree): Promise<boolean | null> {
+  if (from.size === to.size) return isSameHash(from.root, to.root);
+  const asked = `whether ${to.size} entries go on from ${from.size}`;
+  const body = await get(log, `consistency?from=${from.size}&to=${to.size}`, asked);
+  if (body === null) return null;
+  const hashes = readHashes(readStrictJson(body));
+  return isConsistent({ from: from.size, to: to.size, fromRoot: from.root, toRoot: to.root, hashes });
+}
+
 function readHashes(json: JsonValue | Refusal): Uint8Array<ArrayBuffer>[] {
   const texts = !(json instanceof Refusal) && isJsonObject(json) ? json.hashes : null;
   const hashes = Array.isArray(texts) ? texts.map((one) => decodeHash(String(one))) : [null];

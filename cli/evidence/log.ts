@@ -1,13 +1,12 @@
 import { Buffer } from "node:buffer";
-import words from "../../data/commands.json" with { type: "json" };
-import { isoTime, timersOf } from "../../src/domain/clock.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { readHead, requireHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { flag, group, option } from "../command.ts";
-import type { CommandContext } from "../open.ts";
+import { byName, flag, group, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -21,13 +20,25 @@ import {
   wrapSentence,
 } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
+import { logCheckCommand } from "./check.ts";
 import { logDependencies, logWriterOf, noLogError } from "./open-evidence.ts";
 
-const auditCommand = operatorCommand({
-  ...words["log audit"],
+/** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
+const settleMs = 1_000;
+
+const auditCommand = operatorCommand("log audit", {
   args: { signatures: flag() },
   async act(operator, args) {
-    const result = await audit(operator, args.signatures === true);
+    const { evidence: store, secrets, pinned, keys } = operator;
+    const bar = createBar({ label: "audit", unit: "leaves" });
+    const result = await auditLog({
+      ...{ store, secrets, allSignatures: args.signatures === true },
+      // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
+      pinned: pinned.read(),
+      keys: await keys.list(),
+      settle: () => sleep(settleMs),
+      onProgress: (done, total) => bar.show(done, { total }),
+    }).finally(bar.stop);
     // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLogError().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
@@ -40,28 +51,6 @@ const auditCommand = operatorCommand({
     if (verdict !== "whole") process.exitCode = exitCodes[verdict === "broken" ? "refused" : "undecided"];
   },
 });
-
-/** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
-const settleMs = 1_000;
-
-async function audit(operator: CommandContext, allSignatures: boolean): Promise<AuditResult | null> {
-  const { evidence: store, secrets, clock, pinned } = operator;
-  const bar = createBar({ label: "audit", unit: "leaves" });
-  try {
-    return await auditLog({
-      store,
-      // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
-      pinned: pinned.read(),
-      secrets,
-      keys: await operator.keys.list(),
-      allSignatures,
-      settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
-      onProgress: (done, total) => bar.show(done, { total }),
-    });
-  } finally {
-    bar.stop();
-  }
-}
 
 function auditText(result: AuditResult): string {
   const { logs, findings, found, waiting, leaves, compared, deleted, verified } = result;
@@ -88,8 +77,7 @@ function auditText(result: AuditResult): string {
 const maxReason = 200;
 
 /** Begins a new log. A running service continues with it, because the service reads the newest log before it signs. */
-const newCommand = operatorCommand({
-  ...words["log new"],
+const newCommand = operatorCommand("log new", {
   args: {
     reason: {
       ...option(
@@ -138,8 +126,7 @@ function readReason(text: string, flag: string): string {
   throw new TvsError("CONFIG_INVALID", `${flag} must be one line of 1 to ${maxReason} characters`);
 }
 
-const checkpointCommand = operatorCommand({
-  ...words["log checkpoint"],
+const checkpointCommand = operatorCommand("log checkpoint", {
   async act(operator, args) {
     if ((await operator.evidence.logs()).length === 0) throw noLogError();
     const newest = await logWriterOf(operator).checkpoint();
@@ -152,8 +139,7 @@ const checkpointCommand = operatorCommand({
   },
 });
 
-const keyCommand = operatorCommand({
-  ...words["log key"],
+const keyCommand = operatorCommand("log key", {
   async act({ evidence }, args) {
     const logs = (await evidence.logs()).reverse();
     if (logs.length === 0) throw noLogError();
@@ -168,10 +154,7 @@ const keyCommand = operatorCommand({
   },
 });
 
-export const logCommand = group("The evidence log: its checkpoints and keys, and whether it is whole", {
-  checkpoint: async () => checkpointCommand,
-  key: async () => keyCommand,
-  audit: async () => auditCommand,
-  check: () => import("./check.ts").then((file) => file.logCheckCommand),
-  new: async () => newCommand,
-});
+export const logCommand = group(
+  "The evidence log: its checkpoints and keys, and whether it is whole",
+  byName(checkpointCommand, keyCommand, auditCommand, logCheckCommand, newCommand),
+);

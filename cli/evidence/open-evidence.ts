@@ -12,7 +12,6 @@ export function noLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-/** Collects what the log's writer needs. */
 export function logDependencies({ config, pinned, secrets, clock, evidence: store }: CommandContext) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";

@@ -81,7 +81,6 @@ async function isWhole(writer: LogWriter): Promise<boolean> {
   }
 }
 
-/** Describes for the operator what happened to the log. */
 export function describeRestoredLog(log: RestoredLog | null, backup: BackupFacts["log"]): string[] {
   if (log === null) return [];
   if (!log.isNew) return ["The evidence log goes on: nothing that was signed for is missing."];

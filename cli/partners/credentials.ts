@@ -1,6 +1,5 @@
 /** Commands for a partner's API keys and client certificates, and options that partner commands share. */
 
-import words from "../../data/commands.json" with { type: "json" };
 import type { CredentialUses } from "../../src/domain/attestations.ts";
 import { parseFingerprint, readClientCertificate } from "../../src/domain/certificates.ts";
 import { isoTime } from "../../src/domain/clock.ts";
@@ -9,7 +8,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { type EventFilter, teacherChoices } from "../../src/domain/event-filter.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { type ArgsOf, group, operand, option } from "../command.ts";
+import { type ArgsOf, byName, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
@@ -72,8 +71,7 @@ export const apiKeyColumns: Columns<ReturnType<typeof describeApiKey>> = {
   REVOKED: "revokedAt",
 };
 
-const issueKeyCommand = operatorCommand({
-  ...words["partners key issue"],
+const issueKeyCommand = operatorCommand("partners key issue", {
   args: {
     ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
@@ -103,8 +101,7 @@ function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): str
   return wrapSentence(`it was given ${answers} since ${isoTime(firstAt)}: ${listed}`);
 }
 
-const revokeKeyCommand = operatorCommand({
-  ...words["partners key revoke"],
+const revokeKeyCommand = operatorCommand("partners key revoke", {
   args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...actorArg },
   async act({ partners, attestations, clock }, args) {
     const now = clock.now();
@@ -124,23 +121,27 @@ const revokeKeyCommand = operatorCommand({
   },
 });
 
-const listKeysCommand = operatorCommand({
-  ...words["partners key list"],
+/** Describes the credentials of a partner. @throws TvsError NOT_KNOWN */
+export async function describeCredentials({ partners, clock }: CommandContext, partnerId: string) {
+  const partner = await requirePartner(partners, partnerId);
+  const isOwn = (one: { partnerId: string }) => one.partnerId === partnerId;
+  const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, clock.now()));
+  const certificates = (await partners.certificates()).filter(isOwn).map(describeCertificate);
+  return { partner, keys, certificates };
+}
+
+const listKeysCommand = operatorCommand("partners key list", {
   args: partnerOperand,
-  async act({ partners, clock }, args) {
-    await requirePartner(partners, args.id);
-    const keys = (await partners.apiKeys())
-      .filter((key) => key.partnerId === args.id)
-      .map((key) => describeApiKey(key, clock.now()));
+  async act(operator, args) {
+    const { keys } = await describeCredentials(operator, args.id);
     printList(args, keys, apiKeyColumns);
   },
 });
 
-export const partnerKeysCommand = group("Manage a partner's API keys", {
-  issue: async () => issueKeyCommand,
-  revoke: async () => revokeKeyCommand,
-  list: async () => listKeysCommand,
-});
+export const partnerKeysCommand = group(
+  "Manage a partner's API keys",
+  byName(issueKeyCommand, revokeKeyCommand, listKeysCommand),
+);
 
 export const certificateColumns: Columns<ReturnType<typeof describeCertificate>> = {
   "FINGERPRINT (SHA-256)": "fingerprint",
@@ -149,8 +150,7 @@ export const certificateColumns: Columns<ReturnType<typeof describeCertificate>>
   "VALID TO": "validTo",
 };
 
-const addCertificateCommand = operatorCommand({
-  ...words["partners cert add"],
+const addCertificateCommand = operatorCommand("partners cert add", {
   args: { ...partnerOperand, file: operand((file) => readSmallFile(file)), ...actorArg },
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
@@ -162,8 +162,7 @@ const addCertificateCommand = operatorCommand({
   },
 });
 
-const removeCertificateCommand = operatorCommand({
-  ...words["partners cert remove"],
+const removeCertificateCommand = operatorCommand("partners cert remove", {
   args: { ...partnerOperand, fingerprint: operand(parseFingerprint), ...actorArg },
   async act({ partners }, { id: partnerId, fingerprint, json }) {
     await requirePartner(partners, partnerId);
@@ -175,19 +174,15 @@ const removeCertificateCommand = operatorCommand({
   },
 });
 
-const listCertificatesCommand = operatorCommand({
-  ...words["partners cert list"],
+const listCertificatesCommand = operatorCommand("partners cert list", {
   args: partnerOperand,
-  async act({ partners }, args) {
-    await requirePartner(partners, args.id);
-    const all = await partners.certificates();
-    const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);
-    printList(args, shown, certificateColumns, "no client certificates");
+  async act(operator, args) {
+    const { certificates } = await describeCredentials(operator, args.id);
+    printList(args, certificates, certificateColumns, "no client certificates");
   },
 });
 
-export const partnerCertificatesCommand = group("Manage a partner's client certificates", {
-  add: async () => addCertificateCommand,
-  remove: async () => removeCertificateCommand,
-  list: async () => listCertificatesCommand,
-});
+export const partnerCertificatesCommand = group(
+  "Manage a partner's client certificates",
+  byName(addCertificateCommand, removeCertificateCommand, listCertificatesCommand),
+);

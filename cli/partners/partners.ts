@@ -1,22 +1,19 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
-import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import {
   batchCosts,
   checkPartner,
   checkPartnerChange,
   defaultWatchLimit,
-  describeCertificate,
   describePartner,
   type Partner,
   type PartnerChange,
-  requirePartner,
   scopes,
 } from "../../src/domain/partners.ts";
 import { quotaUse, windowStartsAt } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { type ArgsOf, group, operand, option } from "../command.ts";
+import { type ArgsOf, byName, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
@@ -35,6 +32,7 @@ import {
 import {
   apiKeyColumns,
   certificateColumns,
+  describeCredentials,
   describeFilter,
   eventArgs,
   partnerCertificatesCommand,
@@ -55,7 +53,6 @@ const termsArgs = {
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-/** Reads the terms that the command line has. The others are absent. */
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
@@ -80,7 +77,6 @@ const addArgs = {
   "per-day": { ...termsArgs["per-day"], required: true },
 } as const;
 
-/** Makes a new partner from the command line. @throws TvsError USAGE if a term is wrong */
 function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
   const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };
@@ -88,8 +84,7 @@ function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
   return checkPartner({ ...terms, partnerId: args.id, eventFilter, createdAt, disabledAt: null });
 }
 
-const addCommand = operatorCommand({
-  ...words["partners add"],
+const addCommand = operatorCommand("partners add", {
   args: { ...addArgs, ...actorArg },
   check: (args) => void newPartner(args, 0),
   async act(operator, args) {
@@ -113,8 +108,7 @@ function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: CommandContext
   return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL sets it`;
 }
 
-const listCommand = operatorCommand({
-  ...words["partners list"],
+const listCommand = operatorCommand("partners list", {
   async act({ partners }, args) {
     const all = (await partners.partners()).map(describePartner);
     printList(args, all, partnerColumns, "no partners yet");
@@ -134,16 +128,12 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
 
 const shownChanges = 5;
 
-const showCommand = operatorCommand({
-  ...words["partners show"],
+const showCommand = operatorCommand("partners show", {
   args: partnerOperand,
   async act(operator, args) {
-    const { partners, quotaStore, clock } = operator;
-    const partner = await requirePartner(partners, args.id);
-    const isOwn = (one: { partnerId: string }) => one.partnerId === args.id;
+    const { quotaStore, clock } = operator;
+    const { partner, keys, certificates } = await describeCredentials(operator, args.id);
     const now = clock.now();
-    const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, now));
-    const certificates = (await partners.certificates()).filter(isOwn).map(describeCertificate);
     const quota = quotaUse(partner, await quotaStore.windows(windowStartsAt(now)), now);
     const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
@@ -160,8 +150,7 @@ const showCommand = operatorCommand({
   },
 });
 
-const setCommand = operatorCommand({
-  ...words["partners set"],
+const setCommand = operatorCommand("partners set", {
   args: { ...partnerOperand, ...termsArgs, ...actorArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
@@ -170,8 +159,7 @@ const setCommand = operatorCommand({
   },
 });
 
-const disableCommand = operatorCommand({
-  ...words["partners disable"],
+const disableCommand = operatorCommand("partners disable", {
   args: { ...partnerOperand, ...actorArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
@@ -180,8 +168,7 @@ const disableCommand = operatorCommand({
   },
 });
 
-const enableCommand = operatorCommand({
-  ...words["partners enable"],
+const enableCommand = operatorCommand("partners enable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);
@@ -191,13 +178,15 @@ const enableCommand = operatorCommand({
 });
 
 export const partnersCommand = group("Manage partner agencies, their credentials and webhook endpoints", {
-  add: async () => addCommand,
-  list: async () => listCommand,
-  show: async () => showCommand,
-  history: async () => partnerHistoryCommand,
-  set: async () => setCommand,
-  disable: async () => disableCommand,
-  enable: async () => enableCommand,
+  ...byName(
+    addCommand,
+    listCommand,
+    showCommand,
+    partnerHistoryCommand,
+    setCommand,
+    disableCommand,
+    enableCommand,
+  ),
   key: async () => partnerKeysCommand,
   cert: async () => partnerCertificatesCommand,
   webhook: () => import("./webhook.ts").then((file) => file.partnerWebhookCommand),

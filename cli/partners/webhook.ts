@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { mayUsePrivateAddress, resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
@@ -12,7 +11,7 @@ import {
   setWebhook,
   testWebhook,
 } from "../../src/domain/webhooks.ts";
-import { flag, group, operand, option } from "../command.ts";
+import { byName, flag, group, operand, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -22,8 +21,7 @@ import { explainDisabled, noteIfNoService, printHeld } from "./delivery-advice.t
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
-const setCommand = operatorCommand({
-  ...words["partners webhook set"],
+const setCommand = operatorCommand("partners webhook set", {
   args: { ...partnerOperand, url: operand(), ...eventArgs, "allow-private-webhooks": flag(), ...actorArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
@@ -46,8 +44,7 @@ const setCommand = operatorCommand({
   },
 });
 
-const rotateCommand = operatorCommand({
-  ...words["partners webhook rotate-secret"],
+const rotateCommand = operatorCommand("partners webhook rotate-secret", {
   args: {
     ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
@@ -66,8 +63,7 @@ const rotateCommand = operatorCommand({
   },
 });
 
-const showCommand = operatorCommand({
-  ...words["partners webhook show"],
+const showCommand = operatorCommand("partners webhook show", {
   args: partnerOperand,
   async act(operator, args) {
     const endpoint = await requireEndpoint(operator, args.id);
@@ -82,8 +78,7 @@ const showCommand = operatorCommand({
   },
 });
 
-const disableCommand = operatorCommand({
-  ...words["partners webhook disable"],
+const disableCommand = operatorCommand("partners webhook disable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const endpoint = await disableWebhook(operator, args.id);
@@ -93,8 +88,7 @@ const disableCommand = operatorCommand({
   },
 });
 
-const enableCommand = operatorCommand({
-  ...words["partners webhook enable"],
+const enableCommand = operatorCommand("partners webhook enable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const endpoint = await enableWebhook(operator, args.id);
@@ -105,8 +99,7 @@ const enableCommand = operatorCommand({
   },
 });
 
-const removeCommand = operatorCommand({
-  ...words["partners webhook remove"],
+const removeCommand = operatorCommand("partners webhook remove", {
   args: { ...partnerOperand, ...yesArg, ...actorArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
@@ -118,8 +111,7 @@ const removeCommand = operatorCommand({
   },
 });
 
-const testCommand = operatorCommand({
-  ...words["partners webhook test"],
+const testCommand = operatorCommand("partners webhook test", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const { deliveryId, event } = await testWebhook(operator, args.id);
@@ -131,12 +123,7 @@ const testCommand = operatorCommand({
   },
 });
 
-export const partnerWebhookCommand = group("Manage a partner's webhook endpoint", {
-  set: async () => setCommand,
-  "rotate-secret": async () => rotateCommand,
-  show: async () => showCommand,
-  disable: async () => disableCommand,
-  enable: async () => enableCommand,
-  remove: async () => removeCommand,
-  test: async () => testCommand,
-});
+export const partnerWebhookCommand = group(
+  "Manage a partner's webhook endpoint",
+  byName(setCommand, rotateCommand, showCommand, disableCommand, enableCommand, removeCommand, testCommand),
+);

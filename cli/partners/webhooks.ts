@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import {
   type DeliveryDetail,
   deliveryStates,
@@ -10,7 +9,7 @@ import {
 } from "../../src/domain/deliveries.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { flag, group, operand } from "../command.ts";
+import { byName, flag, group, operand } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
@@ -28,8 +27,7 @@ import {
 import { partnerOption } from "./credentials.ts";
 import { adviseNext, explainAttempt, explainHold, noteIfNoService, printHeld } from "./delivery-advice.ts";
 
-const listCommand = operatorCommand({
-  ...words["webhooks list"],
+const listCommand = operatorCommand("webhooks list", {
   args: {
     state: choiceOption(deliveryStates),
     partner: partnerOption,
@@ -70,8 +68,7 @@ const deliveryArg = {
   values: { ids: deliveryIds },
 } as const;
 
-const showCommand = operatorCommand({
-  ...words["webhooks show"],
+const showCommand = operatorCommand("webhooks show", {
   args: { delivery: deliveryArg },
   async act(operator, args) {
     const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
@@ -110,8 +107,7 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
   return `${formatRecord(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${wrapSentence(next)}`;
 }
 
-const retryCommand = operatorCommand({
-  ...words["webhooks retry"],
+const retryCommand = operatorCommand("webhooks retry", {
   args: {
     delivery: { ...deliveryArg, required: false },
     dead: flag(),
@@ -164,8 +160,7 @@ async function retryDead(
   return retried;
 }
 
-const releaseCommand = operatorCommand({
-  ...words["webhooks release"],
+const releaseCommand = operatorCommand("webhooks release", {
   args: actorArg,
   async act(operator, args) {
     const released = await releaseWebhooks(operator.settings);
@@ -174,9 +169,7 @@ const releaseCommand = operatorCommand({
   },
 });
 
-export const webhooksCommand = group("Follow, retry and release webhook deliveries to partners", {
-  list: async () => listCommand,
-  show: async () => showCommand,
-  retry: async () => retryCommand,
-  release: async () => releaseCommand,
-});
+export const webhooksCommand = group(
+  "Follow, retry and release webhook deliveries to partners",
+  byName(listCommand, showCommand, retryCommand, releaseCommand),
+);

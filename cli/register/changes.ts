@@ -1,6 +1,5 @@
 /** Commands `tvs changes` and `tvs partners history`, which list who changed what (decision D1.10). */
 
-import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import type { ArgsOf } from "../command.ts";
@@ -35,14 +34,12 @@ export const changeColumns: Columns<ReturnType<typeof describeChange>> = {
   NOW: "detail",
 };
 
-export const changesCommand = operatorCommand({
-  ...words.changes,
+export const changesCommand = operatorCommand("changes", {
   args: listArgs,
   act: (operator, args) => printChanges(operator, args),
 });
 
-export const partnerHistoryCommand = operatorCommand({
-  ...words["partners history"],
+export const partnerHistoryCommand = operatorCommand("partners history", {
   args: { ...partnerOperand, ...listArgs },
   async act(operator, args) {
     await requirePartner(operator.partners, args.id);

@@ -12,7 +12,6 @@ import {
 } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { keepForever, retentionSettings } from "../../src/domain/evidence/retention.ts";
-import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
@@ -27,8 +26,9 @@ import {
 } from "../../src/domain/settings.ts";
 import type { Site } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
-import { command, option, serveConfigOf } from "../command.ts";
+import { option, serveConfigOf } from "../command.ts";
 import { hasRegister, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 import { formatRecord, hint, print, printNote, terminalWidth } from "../terminal/output.ts";
@@ -62,8 +62,7 @@ const questions = Object.entries(words.init.options).map(([name, words]): Questi
 /** Answers by the names of the options. */
 type Answers = Readonly<Record<string, string>>;
 
-export const initCommand = command({
-  ...words.init,
+export const initCommand = tvsCommand("init", {
   args: {
     ...Object.fromEntries(
       questions.map(({ name, words, hint, usual }) => [
@@ -94,7 +93,7 @@ export const initCommand = command({
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
     );
-    warnOfTrialIssuer(args, answers);
+    hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
   },
 });
 
@@ -188,15 +187,6 @@ function nextCommands(flags: Flags, file: string | undefined): string[] {
 function camelCaseNames(answers: Answers): Answers {
   const name = (option: string) => option.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(answers).map(([option, value]) => [name(option), value]));
-}
-
-/** Warns of an issuer that partners cannot reach or trust: a loopback address, or http. */
-function warnOfTrialIssuer(args: { json?: unknown }, { issuer = "" }: Answers): void {
-  const flaw = issuerFlaw(issuer);
-  if (flaw === "loopback")
-    printNote("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
-  if (flaw === "http") printNote("this issuer is http: whoever is on the way can change what partners read");
-  hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }
 
 /**

@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import {
   compromiseKey,
@@ -10,10 +9,10 @@ import {
 } from "../../src/domain/keys.ts";
 import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { command, configOf, flag, group, operand, option } from "../command.ts";
+import { byName, configOf, flag, group, operand, option } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type Stores, withContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import { operatorCommand, tvsCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
@@ -47,15 +46,13 @@ const keyColumns: Columns<Awaited<ReturnType<typeof describeKeys>>[number]> = {
   BY: "by",
 };
 
-const listCommand = operatorCommand({
-  ...words["keys list"],
+const listCommand = operatorCommand("keys list", {
   async act(operator, args) {
     printList(args, await describeKeys(operator), keyColumns);
   },
 });
 
-const rotateCommand = operatorCommand({
-  ...words["keys rotate"],
+const rotateCommand = operatorCommand("keys rotate", {
   args: { now: flag(), ...bitsArg, ...yesArg, ...actorArg },
   async act(operator, args) {
     const { keys, secrets, clock } = operator;
@@ -74,8 +71,7 @@ const rotateCommand = operatorCommand({
   },
 });
 
-const compromiseCommand = operatorCommand({
-  ...words["keys compromise"],
+const compromiseCommand = operatorCommand("keys compromise", {
   args: {
     kid: {
       ...operand(),
@@ -105,16 +101,14 @@ const compromiseCommand = operatorCommand({
   },
 });
 
-const jwksCommand = operatorCommand({
-  ...words["keys jwks"],
+const jwksCommand = operatorCommand("keys jwks", {
   async act({ keys }, args) {
     const document = jwksOf(keyRingOf(await keys.list()));
     print(args, document, () => JSON.stringify(document, null, 2));
   },
 });
 
-const historyCommand = operatorCommand({
-  ...words["keys history"],
+const historyCommand = operatorCommand("keys history", {
   async act({ keys, secrets, clock, settingsInForce: { issuer }, hasSetIssuer }, args) {
     if (!hasSetIssuer)
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
@@ -124,8 +118,7 @@ const historyCommand = operatorCommand({
   },
 });
 
-const importCommand = command({
-  ...words["keys import"],
+const importCommand = tvsCommand("keys import", {
   args: { file: operand(), ...yesArg, ...actorArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
@@ -143,11 +136,7 @@ const importCommand = command({
   },
 });
 
-export const keysCommand = group("Manage the signing keys", {
-  list: async () => listCommand,
-  rotate: async () => rotateCommand,
-  compromise: async () => compromiseCommand,
-  jwks: async () => jwksCommand,
-  history: async () => historyCommand,
-  import: async () => importCommand,
-});
+export const keysCommand = group(
+  "Manage the signing keys",
+  byName(listCommand, rotateCommand, compromiseCommand, jwksCommand, historyCommand, importCommand),
+);

@@ -1,21 +1,18 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, group, operand } from "../command.ts";
-import { operatorCommand } from "../operator-command.ts";
+import { byName, group, operand } from "../command.ts";
+import { operatorCommand, tvsCommand } from "../operator-command.ts";
 import { formatList, print } from "../terminal/output.ts";
 import { readPolicyFile } from "./settings.ts";
 
-const showCommand = operatorCommand({
-  ...words["policy show"],
+const showCommand = operatorCommand("policy show", {
   async act({ settingsInForce: { policy } }, args) {
     print(args, policy, () => policyText(policy));
   },
 });
 
-const checkCommand = command({
-  ...words["policy check"],
+const checkCommand = tvsCommand("policy check", {
   args: { file: operand() },
   async run({ args }) {
     const policy = readValidPolicy(args.file);
@@ -48,7 +45,4 @@ function policyText(policy: Policy): string {
   return `version ${policy.version}\n\n${rows}\n\n${always}`;
 }
 
-export const policyCommand = group("Show or check the eligibility policy", {
-  show: async () => showCommand,
-  check: async () => checkCommand,
-});
+export const policyCommand = group("Show or check the eligibility policy", byName(showCommand, checkCommand));

@@ -1,13 +1,17 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
 import { v7 as uuidv7 } from "uuid";
-import words from "../../data/commands.json" with { type: "json" };
 import { rosterSchema } from "../../src/api/requests.ts";
 import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/domain/configuration.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
-import { convertToUtf8, type Encoding, readByteOrderMark } from "../../src/domain/import/text.ts";
+import {
+  convertToUtf8,
+  type Encoding,
+  readBeginning,
+  readByteOrderMark,
+} from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
 import { windowStartsAt } from "../../src/domain/quota-windows.ts";
 import { evaluateList, type ListRequest, signStatement } from "../../src/domain/statements.ts";
@@ -18,7 +22,7 @@ import {
   type RosterHeader,
   type RosterRow,
   readRosterHeader,
-  readTeacherOfRow,
+  readRosterRow,
 } from "../../src/domain/teachers/roster.ts";
 import { validateBySchema } from "../../src/http/request-body.ts";
 import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
@@ -39,8 +43,7 @@ const maxRows = 1_000_000;
 /** Maximum rows of a statement. One row more is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
-export const rosterCommand = operatorCommand({
-  ...words.roster,
+export const rosterCommand = operatorCommand("roster", {
   args: {
     file: operand(),
     purpose: {
@@ -131,14 +134,16 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
   let header: RosterHeader | undefined;
   let checks: Promise<RosterRow>[] = [];
   try {
-    for await (const { line, cells } of readRecords(file, encoding)) {
+    for await (const record of readRecords(file, encoding)) {
       if (header === undefined) {
-        header = readRosterHeader(cells);
+        header = readRosterHeader(record.cells);
         continue;
       }
-      const one = listed.length > maxListed ? null : readTeacherOfRow(cells, header);
-      if (one !== null) listed.push(one);
-      checks.push(checkRosterRow(cells, { header, line }, dependencies));
+      const row = readRosterRow(record, header);
+      const [identifier] = row.identifiers;
+      if (typeof identifier === "object" && listed.length <= maxListed)
+        listed.push({ identifier, name: row.name || null });
+      checks.push(checkRosterRow(row, dependencies));
       if (checks.length < width) continue;
       results.push(...(await Promise.all(checks)));
       checks = [];
@@ -160,14 +165,8 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
  */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
-  const pieces = bytes[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  if (first.done === true) return;
-  const whole = (async function* () {
-    yield first.value;
-    yield* { [Symbol.asyncIterator]: () => pieces };
-  })();
-  const text = convertToUtf8(whole, encoding ?? readByteOrderMark(first.value) ?? "utf-8");
+  const { beginning, whole } = await readBeginning(bytes);
+  const text = convertToUtf8(whole, encoding ?? readByteOrderMark(beginning) ?? "utf-8");
   for await (const records of readCsv(text, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
 }

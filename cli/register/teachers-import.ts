@@ -1,14 +1,13 @@
 import { createReadStream, statSync } from "node:fs";
 import { constants } from "node:os";
 import { basename } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
 import { type ImportOptions, type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
-import { type ExtractPiece, type Reading, readPieces } from "../../src/domain/import/read.ts";
+import type { Reading } from "../../src/domain/import/read.ts";
 import {
   describeCode,
   type ImportIssue,
@@ -16,9 +15,10 @@ import {
   listFirstRejections,
 } from "../../src/domain/import/report.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
-import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
+import { type ArgsOf, configOf, flag, operand, option } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { importDependencies, requireRegister, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { mainUrl } from "../program.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
@@ -54,8 +54,7 @@ const importArgs = {
   ...actorArg,
 } as const;
 
-export const importCommand = command({
-  ...words["teachers import"],
+export const importCommand = tvsCommand("teachers import", {
   args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);
@@ -111,29 +110,19 @@ function importExtract(
   return withContext(config, async (operator) => {
     // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost ones.
     await logWriterOf(operator).reconcile();
-    const { settings, blindIndex } = operator;
+    const { settings } = operator;
     const input = {
       name: basename(file),
       bytes: createReadStream(file, { highWaterMark: readBytes }),
       reading: { ...reading, remembered: await rememberedMapping(settings) },
       readSheet: makeSheetReader(mainUrl()),
+      onRemembered: () => printNote("read by the remembered mapping; tvs teachers map --show prints it"),
     };
-    const pieces = notingMapping(readPieces(input, blindIndex));
-    const result = await importRegister({ name: input.name, pieces }, importDependencies(operator), options);
+    const result = await importRegister(input, importDependencies(operator), options);
     const isApplied = result.dryRun !== true && result.stopped === undefined;
     if (isApplied && reading.mapping !== undefined) await rememberMapping(settings, reading.mapping);
     return result;
   });
-}
-
-async function* notingMapping(pieces: AsyncIterable<ExtractPiece>): AsyncGenerator<ExtractPiece> {
-  let isNoted = false;
-  for await (const piece of pieces) {
-    if (!isNoted && piece.mappedBy === "remembered")
-      printNote("read by the remembered mapping; tvs teachers map --show prints it");
-    isNoted = true;
-    yield piece;
-  }
 }
 
 /** Handles signals such as Ctrl-C: the first stops the import after the current commit, the second ends the process. */
@@ -207,7 +196,7 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
 /** Describes a finished import: its counts, its codes and its first rejected rows. */
 function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
-  const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
+  const { codes, stopped, dryRun, unknownColumns, sameRejections } = result;
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
   const figures = formatRecord({
     file,
@@ -215,7 +204,6 @@ function importSummary(result: ImportResult): string {
     ...{ sha256, rows, inserted, updated, unchanged, rejected, warnings, events },
     ...(unknownColumns === undefined ? {} : { "not known": unknownColumns.join(", ") }),
     ...(sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
-    ...(firstRevokes === undefined ? {} : { revocations: revokes[firstRevokes] }),
     import: stopped !== undefined ? "stopped, nothing changed" : dryRun ? "dry run, nothing changed" : done,
   });
   const first = listFirstRejections(codes, shownRows);
@@ -224,12 +212,6 @@ function importSummary(result: ImportResult): string {
   if (first.length > 0) parts.push(`the first rejected rows:\n${formatList(first, issueColumns)}`);
   return parts.join("\n\n");
 }
-
-const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string>> = {
-  nobody:
-    "nobody is revoked by this file; if somebody should be, look whether a column says so that is not read",
-  everybody: "everybody is revoked by this file; look whether the dates or words mean that",
-};
 
 const codeColumns: Columns<ReturnType<typeof describeCode>> = {
   ROWS: "rows",

@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { isCalendarDate } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
@@ -49,8 +48,7 @@ type PageArgs = ArgsOf<typeof pageArgs> & { json?: boolean | undefined };
 
 const pageOf = ({ limit, after }: PageArgs) => ({ limit, ...(after === undefined ? {} : { after }) });
 
-export const listCommand = operatorCommand({
-  ...words["teachers list"],
+export const listCommand = operatorCommand("teachers list", {
   args: { ...teacherFilterArgs, ...pageArgs },
   async act(operator, args) {
     const found = await listTeachers(operator, readTeacherFilter(args), pageOf(args));
@@ -58,8 +56,7 @@ export const listCommand = operatorCommand({
   },
 });
 
-export const findCommand = operatorCommand({
-  ...words["teachers find"],
+export const findCommand = operatorCommand("teachers find", {
   args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
     // A character has up to four bytes in UTF-8; two more for the line end.

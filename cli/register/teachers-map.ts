@@ -1,6 +1,5 @@
 import { createReadStream, readFileSync } from "node:fs";
 import { basename } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import { TvsError } from "../../src/domain/errors.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
@@ -9,8 +8,9 @@ import { type Suggestion, suggestMapping } from "../../src/domain/import/suggest
 import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
-import { command, configOf, flag, operand, option } from "../command.ts";
+import { configOf, flag, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { mainUrl } from "../program.ts";
 import { exitCodes, hint, print, printNote, printNoteTable, safeJson } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
@@ -60,8 +60,7 @@ export function readMappingFile(file: string): Mapping {
   }
 }
 
-export const mapCommand = command({
-  ...words["teachers map"],
+export const mapCommand = tvsCommand("teachers map", {
   args: {
     file: { ...operand(), required: false },
     ...readingArgs,

@@ -1,4 +1,3 @@
-import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { readRetentionState } from "../../src/domain/evidence/retention.ts";
@@ -14,15 +13,14 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../../src/domain/teachers/changes.ts";
-import { exportSubject, exportTeachers, type SubjectExport } from "../../src/domain/teachers/export.ts";
+import { exportSubject, exportTeachers } from "../../src/domain/teachers/export.ts";
 import {
   describeEvent,
   describeHistoryLine,
   describeTeacher,
-  readAttestationCountAndLastEvent,
   revocationText,
 } from "../../src/domain/teachers/record.ts";
-import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
+import { type ArgsOf, byName, type commonArgs, flag, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
@@ -31,7 +29,6 @@ import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Cell,
   type Columns,
-  escapeControls,
   formatList,
   formatRecord,
   hint,
@@ -50,8 +47,7 @@ function formatOf(file: string): ImportFormat {
   return formatOfFileName(file) ?? "csv";
 }
 
-const exportCommand = operatorCommand({
-  ...words["teachers export"],
+const exportCommand = operatorCommand("teachers export", {
   args: { file: operand(), ...teacherFilterArgs, force: flag() },
   prepare({ file: path, force }, config) {
     return { format: formatOf(path), output: prepareOutput({ flag: "the file", path, force, config }) };
@@ -85,57 +81,16 @@ const exportCommand = operatorCommand({
 /** Maximum bytes on standard input. A NIN and a line end have 13 bytes; a larger input is the wrong file. */
 const maxInputBytes = 1024;
 
-const exportSubjectCommand = operatorCommand({
-  ...words["teachers export-subject"],
+const exportSubjectCommand = operatorCommand("teachers export-subject", {
   // Reads the NIN from standard input, because an argument is visible in the shell's history and in `ps`.
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
     const kept = await readRetentionState(operator);
     const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
-    print(args, held, () => exportText(held));
+    print(args, held, () => safeJson(held));
   },
 });
-
-function exportText(held: SubjectExport): string {
-  const { exportedAt, record: stored, history, lookups, verifiedBy, watchedBy, notes } = held;
-  const names = (partners: readonly string[]) => partners.map(escapeControls).join("\n") || "no partner";
-  const { profile = null, ...fields } = stored ?? {};
-  const sections: Record<string, string> = {
-    RECORD:
-      stored === null
-        ? "none; only lookups of this NIN are stored"
-        : formatRecord(fields as Record<string, Cell>),
-    ...(profile === null ? {} : { PROFILE: safeJson(profile) }),
-    HISTORY: history.length === 0 ? "none" : formatList(history, subjectHistoryColumns),
-    "LOOKUPS BY PARTNERS": lookups.length === 0 ? "none" : formatList(lookups, lookupColumns),
-    "VERIFIED BY": names(verifiedBy),
-    "WATCHED BY": names(watchedBy),
-    NOTES: notes.join("\n"),
-  };
-  const texts = Object.entries(sections).map(([title, text]) => `${title}\n${text}`);
-  return [`exported at ${exportedAt}`, ...texts].join("\n\n");
-}
-
-const subjectHistoryColumns: Columns<SubjectExport["history"][number]> = {
-  TIME: "at",
-  WHAT: (line) => (line.type === "event" ? line.eventType : line.action),
-  "STATUS AFTER": (line) =>
-    line.type === "event" ? null : `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
-  REASON: (line) => (line.type === "event" ? null : line.reason),
-};
-
-const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
-  TIME: "verifiedAt",
-  PARTNER: "partnerId",
-  OPERATION: "operation",
-  PURPOSE: "purpose",
-  ASKED: "reference",
-  STATUS: "status",
-  ELIGIBLE: ({ eligible }) => yesNo(eligible),
-  CONTEXT: ({ context }) => (context === null ? null : JSON.stringify(context)),
-  "VERIFICATION ID": "verificationId",
-};
 
 /** `revoke` lists the partners that got the answer VALID within this time before the revocation. */
 const answeredValidMs = 90 * 86_400_000;
@@ -155,21 +110,24 @@ const reasonArg = {
   },
 } as const;
 
-const showCommand = operatorCommand({
-  ...words["teachers show"],
+const showCommand = operatorCommand("teachers show", {
   args: refArg,
   async act(operator, args) {
     const teacher = await requireTeacher(operator.teachers, args.ref);
-    const described = {
-      ...describeTeacher(teacher, operator),
-      ...(await readAttestationCountAndLastEvent(operator, teacher.id)),
-    };
+    const [attestations, events] = await Promise.all([
+      operator.attestations.countOfTeacher(teacher.id),
+      operator.teachers.events(teacher.id),
+    ]);
+    const lastEvent = events.map(describeEvent).at(-1) ?? null;
+    const described = { ...describeTeacher(teacher, operator), attestations, lastEvent };
     print(args, described, () => teacherText(described));
   },
 });
 
-type DescribedTeacher = ReturnType<typeof describeTeacher> &
-  Awaited<ReturnType<typeof readAttestationCountAndLastEvent>>;
+type DescribedTeacher = ReturnType<typeof describeTeacher> & {
+  readonly attestations: number;
+  readonly lastEvent: ReturnType<typeof describeEvent> | null;
+};
 
 function teacherText({ profile, lastEvent, attestations, ...teacher }: DescribedTeacher): string {
   const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
@@ -233,7 +191,7 @@ type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 /** Lists the partners that got the answer VALID. Runs after the revocation, to include answers just before it. */
 async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
   const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
-  return answered.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
+  return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
 }
 
 function changeText(
@@ -264,15 +222,13 @@ function moved(from: string, to: string): string {
 }
 
 function changeCommand(action: TeacherAction) {
-  return operatorCommand({
-    ...words[`teachers ${action}`],
+  return operatorCommand(`teachers ${action}`, {
     args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...actorArg },
     act: (operator, args) => change(action, operator, args as ChangeArgs),
   });
 }
 
-const historyCommand = operatorCommand({
-  ...words["teachers history"],
+const historyCommand = operatorCommand("teachers history", {
   args: { ...refArg, ...actorFilterArg },
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
@@ -301,8 +257,7 @@ const historyColumns: Columns<HistoryLine> = {
   "REASON OR EVENT ID": (line) => (line.type === "event" ? line.eventId : line.reason),
 };
 
-const sweepCommand = operatorCommand({
-  ...words["teachers sweep"],
+const sweepCommand = operatorCommand("teachers sweep", {
   args: actorArg,
   async act({ teachers, calendar, clock, actor }, args) {
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
@@ -319,15 +274,12 @@ export const teachersCommand = group("Import, look up and change teachers' recor
   map: () => import("./teachers-map.ts").then((file) => file.mapCommand),
   list: () => import("./teachers-list.ts").then((file) => file.listCommand),
   find: () => import("./teachers-list.ts").then((file) => file.findCommand),
-  export: async () => exportCommand,
-  show: async () => showCommand,
-  revoke: async () => changeCommand("revoke"),
-  reinstate: async () => changeCommand("reinstate"),
-  deactivate: async () => changeCommand("deactivate"),
-  reactivate: async () => changeCommand("reactivate"),
-  hide: async () => changeCommand("hide"),
-  unhide: async () => changeCommand("unhide"),
-  history: async () => historyCommand,
-  sweep: async () => sweepCommand,
-  "export-subject": async () => exportSubjectCommand,
+  ...byName(
+    exportCommand,
+    showCommand,
+    ...(["revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide"] as const).map(changeCommand),
+    historyCommand,
+    sweepCommand,
+    exportSubjectCommand,
+  ),
 });

@@ -1,7 +1,6 @@
 import { lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
@@ -16,8 +15,9 @@ import {
 } from "../../src/store/driver/backup.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
-import { command, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
+import { byName, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
 import { requireRegister, runAndClose } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import {
   exitCodes,
   formatRecord,
@@ -40,7 +40,6 @@ export function requireDatabaseFile({ database }: Config): string {
   );
 }
 
-/** Compares the master key on this machine with that of a backup. @throws TvsError MASTER_KEY_INVALID */
 export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
   const text = findMasterKey(config);
   if (text === undefined) return "absent";
@@ -60,8 +59,7 @@ export function describeBackup({ counts, newestAttestation, log, masterKeyCheck:
   };
 }
 
-const makeCommand = command({
-  ...words.backup,
+const makeCommand = tvsCommand("backup", {
   args: { file: operand(), force: flag(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
@@ -118,8 +116,7 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
   return [formatRecord({ file, ...describeBackup(facts) }), "", ...notes.map(wrapSentence)].join("\n");
 }
 
-const verifyCommand = command({
-  ...words["backup verify"],
+const verifyCommand = tvsCommand("backup verify", {
   args: { file: operand() },
   async run({ args }) {
     const config = configOf(args);
@@ -147,7 +144,7 @@ const verifyCommand = command({
 
 export const backupCommand: TvsCommand = {
   ...makeCommand,
-  subCommands: { verify: async () => verifyCommand },
+  subCommands: byName(verifyCommand),
 };
 
 /** Chooses the path of a backup. The name is the time in seconds; if it is taken, this waits for the next second. */
@@ -164,14 +161,12 @@ export async function backupPath(dir: string, config: Config): Promise<string> {
   }
 }
 
-/** Refuses a folder without --keep. @throws TvsError USAGE */
 function requireNoFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return;
   const message = `FILE: ${path} is a folder; name a file in it, or give --keep N as well, which names it by its time`;
   throw new TvsError("USAGE", message);
 }
 
-/** Reads the number of backups to keep. @throws TvsError USAGE */
 function readKeep(text: string, flag: string): number {
   const keep = parseCount(text, flag);
   if (keep > 0) return keep;

@@ -5,7 +5,6 @@ import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { errorCodeOf, nameNewFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 
-/** A checked path that a command will write to. */
 type OutputFile = {
   readonly path: string;
   /** Writes the file, whose name appears only when it is complete. @throws TvsError REFUSED */
@@ -13,7 +12,6 @@ type OutputFile = {
 };
 
 type OutputRequest = {
-  /** The name of the option or operand, for messages. */
   readonly flag: string;
   readonly path: string;
   readonly force: boolean | undefined;
@@ -44,7 +42,6 @@ export function prepareOutputIfNamed(request: Omit<OutputRequest, "path"> & { pa
   return path === undefined ? undefined : prepareOutput({ ...request, path });
 }
 
-/** Resolves the symbolic links of the path's folder. */
 function withoutLinks({ flag, path }: OutputRequest): string {
   const folder = dirname(resolve(path));
   if (path === "-") throw new TvsError("USAGE", `${flag} must be the path of a file; - is none`);
@@ -106,7 +103,6 @@ function refuseExisting(path: string, found: Stats, { flag, force, inputs = [] }
   if (!force) throw refusal("already exists; choose another name, or replace it with --force");
 }
 
-/** Checks that a file can be made in the folder. */
 function tryFolder(path: string, flag: string): void {
   const probe = join(dirname(path), `.tvs-${randomUUID()}`);
   try {

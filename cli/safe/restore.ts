@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -12,8 +11,9 @@ import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { moveTeacherIds } from "../../src/store/status-lists.ts";
-import { command, configOf, flag, operand } from "../command.ts";
+import { configOf, flag, operand } from "../command.ts";
 import { describeRestoredLog, type RestoredLog, settleRestoredLog } from "../evidence/restored-log.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { actorArg, actorOf } from "../register/operator-name.ts";
 import { describeLocation } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -23,8 +23,7 @@ import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 const maxListed = 20;
 
-export const restoreCommand = command({
-  ...words.restore,
+export const restoreCommand = tvsCommand("restore", {
   args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...actorArg },
   async run({ args }) {
     const config = configOf(args);
@@ -42,18 +41,17 @@ export const restoreCommand = command({
     // The folder is made after all checks, so that a refused backup makes none.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
-    let settled: Awaited<ReturnType<typeof settleRestoredLog>> = null;
+    const made: { settled?: Awaited<ReturnType<typeof settleRestoredLog>> } = {};
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
       await driver.batch([moveTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksSettingName]: "true" });
-      settled = await settleRestoredLog(driver, config, acting);
+      made.settled = await settleRestoredLog(driver, config, acting);
     };
     const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
-    // TypeScript does not see that the callback has assigned `settled`.
-    const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
+    const { log = null, pin } = made.settled ?? {};
     await pin?.();
     const { replaced, undone } = restored;
     if (replaced === null) printNote(`created a new register in ${describeLocation(config)}`);
@@ -61,10 +59,10 @@ export const restoreCommand = command({
     const notes = remarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
     const first = masterKey === "absent" ? [keyIsMissing] : [];
-    const made = { database: target, ...describeBackup(facts) };
-    const value = { ...made, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
+    const shown = { database: target, ...describeBackup(facts) };
+    const value = { ...shown, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
     print(args, { ...value, notes: [...first, ...notes] }, () =>
-      restoreText({ ...made, replaced }, restored, notes),
+      restoreText({ ...shown, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
     // This is printed last, where the operator reads it: it has to be done before anything else.
@@ -86,7 +84,6 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** Describes what is undone, and what the operator must do now. */
 function remarks(
   { replaced, undone }: RestoreResult,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },

@@ -44,7 +44,6 @@ export function findMasterKey(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
-/** Names the environment variable or the file that has the master key, for messages. */
 export function masterKeyLocation(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }

@@ -3,13 +3,11 @@
 import { Buffer } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import words from "../../data/commands.json" with { type: "json" };
 import sample from "../../data/sample-registry.csv" with { type: "text" };
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
@@ -23,8 +21,9 @@ import { isSandbox } from "../../src/domain/settings.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, group } from "../command.ts";
+import { byName, configOf, group } from "../command.ts";
 import { type CommandContext, importDependencies, readStoredSettings, withContext } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { programWords } from "../program.ts";
 import { describeLocation } from "../register/register.ts";
 import { formatRecord, hint, print, printList } from "../terminal/output.ts";
@@ -47,30 +46,20 @@ export async function prepareSandbox(
  * The demo partner's key, the same at every start while the key is live. The key is stored before the partner is added, so
  * that after a kill between the two the next start uses it.
  */
-async function demoKey({
-  partners,
-  settings,
-  secrets,
-  clock,
-  keyKind: kind,
-}: CommandContext): Promise<string> {
-  const options = { kind, secrets, now: clock.now() };
+async function demoKey({ partners, settings, secrets, clock, keyKind }: CommandContext): Promise<string> {
+  const options = { kind: keyKind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
-  const key = stored === undefined ? await newKey() : openKey(stored);
+  const key = stored === undefined ? await store(mintApiKey(demoPartner, options).text) : openKey(stored);
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
     await partners.add(demoRecord(options.now), apiKeyRecord(key, demoPartner, options));
     return key;
   }
-  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, kind));
+  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, keyKind));
   if (known !== undefined && isLive(known, options.now)) return key;
   // The stored key has expired or was revoked. A partner with two live keys cannot get another one.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveKeys }))) return key;
   return store(text);
-
-  function newKey(): Promise<string> {
-    return store(mintApiKey(demoPartner, options).text);
-  }
 
   function openKey(sealed: string): string {
     return new TextDecoder().decode(secrets.open(new Uint8Array(Buffer.from(sealed, "base64")), demoKeyName));
@@ -140,9 +129,7 @@ async function fillSandbox(operator: CommandContext): Promise<void> {
     await importFixtures(operator, [expiringTeacher]);
 }
 
-function importSample(operator: CommandContext): Promise<ImportResult> {
-  return importText(operator, "sample-registry.csv", sample);
-}
+const importSample = (operator: CommandContext) => importText(operator, "sample-registry.csv", sample);
 
 function importFixtures(operator: CommandContext, teachers: typeof sandboxTeachers): Promise<ImportResult> {
   const today = operator.calendar.dateAt(operator.clock.now());
@@ -152,8 +139,7 @@ function importFixtures(operator: CommandContext, teachers: typeof sandboxTeache
 /** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
-  const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
-  return importRegister({ name, pieces }, importDependencies(operator), options);
+  return importRegister({ name, bytes: inOnePiece(text) }, importDependencies(operator), options);
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
@@ -184,8 +170,7 @@ export async function withSandbox<T>(
   return withContext(config, run);
 }
 
-const teachersCommand = command({
-  ...words["sandbox teachers"],
+const teachersCommand = tvsCommand("sandbox teachers", {
   async run({ args }) {
     const [first] = stateTeachers;
     const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
@@ -201,8 +186,7 @@ const teachersCommand = command({
   },
 });
 
-const resetCommand = command({
-  ...words["sandbox reset"],
+const resetCommand = tvsCommand("sandbox reset", {
   async run({ args }) {
     await withSandbox(args, async (operator) => {
       const results = [await importSample(operator), await importFixtures(operator, sandboxTeachers)];
@@ -226,7 +210,7 @@ async function resetNotifications({ partners, watches }: CommandContext): Promis
   await watches.change(demoPartner, { add: [], remove: watched });
 }
 
-export const sandboxCommand = group("List the sandbox's teachers, or put the sandbox back", {
-  teachers: async () => teachersCommand,
-  reset: async () => resetCommand,
-});
+export const sandboxCommand = group(
+  "List the sandbox's teachers, or put the sandbox back",
+  byName(teachersCommand, resetCommand),
+);

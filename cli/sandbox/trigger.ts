@@ -1,11 +1,11 @@
 /** `tvs trigger` causes an event in the sandbox (decision D9.2). */
 
-import words from "../../data/commands.json" with { type: "json" };
 import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import { teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { command, operand } from "../command.ts";
+import { operand } from "../command.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { noteIfNoService } from "../partners/delivery-advice.ts";
 import { formatRecord, hint, parseChoice, print, printNote } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
@@ -13,8 +13,7 @@ import { withSandbox } from "./sandbox.ts";
 /** How many of the newest deliveries are searched for those of the event. In a sandbox an event has fewer. */
 const maxDeliveries = 100;
 
-export const triggerCommand = command({
-  ...words.trigger,
+export const triggerCommand = tvsCommand("trigger", {
   args: {
     event: {
       ...operand(eventTypes.join(", "), (text, flag) => parseChoice(text, flag, eventTypes)),

@@ -2,7 +2,6 @@
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import words from "../../data/commands.json" with { type: "json" };
 import { type Config, consolePortFile, hasUsualDatabase } from "../../src/config.ts";
 import {
   type ConsoleLocation,
@@ -30,8 +29,7 @@ import { readSmallFile } from "../safe/input-file.ts";
 import { print, printNote } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
 
-export const consoleCommand = operatorCommand({
-  ...words.console,
+export const consoleCommand = operatorCommand("console", {
   async act({ driver, config, secrets, clock }, args) {
     if (!(await driver.serviceRunning()))
       throw new TvsError(

@@ -5,7 +5,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { mayUsePrivateAddress } from "../../src/delivery/address-guard.ts";
 import { createWebhookHttp } from "../../src/delivery/exchange.ts";
 import { startSender } from "../../src/delivery/sender.ts";
-import { type Clock, timersOf } from "../../src/domain/clock.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { startLogBuilding } from "../../src/domain/evidence/checkpoint.ts";
@@ -40,10 +40,9 @@ const noWork = async () => {};
 
 /** Does the leader's work while this node holds the lease, over a file always. @returns a function that ends it */
 export function startLeaderWork(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
-  const { driver, clock } = operator;
+  const { driver } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
   const lease = createLeaderStore(driver);
-  const { elapsed } = timersOf(clock);
   let holder: string | null = null;
   let renewedMs = 0;
   let stopWork = noWork;
@@ -59,8 +58,8 @@ export function startLeaderWork(operator: CommandContext, options: LeaderOptions
 
   async function renewOrTakeLease(): Promise<void> {
     if (options.isClockWrong()) return resign();
-    if (holder === null ? await lease.isHeld() : elapsed() - renewedMs < renewMs) return;
-    const askedMs = elapsed();
+    if (holder === null ? await lease.isHeld() : performance.now() - renewedMs < renewMs) return;
+    const askedMs = performance.now();
     const mine = holder ?? uuidv7();
     if (!(await lease.take(mine))) return resign();
     renewedMs = askedMs;
@@ -71,19 +70,18 @@ export function startLeaderWork(operator: CommandContext, options: LeaderOptions
   }
 
   const onError = logError("the lease cannot be renewed");
-  const stopLooking = repeat(renewOrTakeLease, { everyMs: pollIntervalMs, clock, onError });
+  const stopLooking = repeat(renewOrTakeLease, { everyMs: pollIntervalMs, onError });
   return async () => {
     await stopLooking();
     await resign();
   };
 }
 
-/** Starts the leader's work. @returns a function that ends all of it */
 function startWork(operator: CommandContext, stores: Stores, { configuration, onLogError }: LeaderOptions) {
   const { clock, secrets, pinned } = operator;
   const writer = logWriterOf(operator, stores.evidence);
   const stops = [
-    repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: logError("pruning failed"), clock }),
+    repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: logError("pruning failed") }),
     startSweeping({ ...stores, configuration, clock, onError: logError("sweep failed") }),
     startRetention({
       ...{ ...stores, secrets, pinned, clock },

@@ -183,7 +183,6 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
   const shared = { configuration, teachers, blindIndex, clock };
   const statusIndexes = createStatusIndexes(secrets.statusListKey);
   const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
-  /** Tries the database and the signer once. */
   async function tryAll(): Promise<void> {
     const { kid } = configuration.current().keys.active;
     const asked = [disk.probe(), configuration.refresh(), signer.sign(kid, ["probe"])];
@@ -205,7 +204,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ ...shared, store: stores.statusLists, statusIndexes, secrets }),
     self: createSelfService({ ...stores, clock }),
-    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
+    quota: createQuota({ clock, store: quotaStore }),
     secrets,
     keyKind,
     clock,

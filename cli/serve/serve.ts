@@ -1,5 +1,4 @@
 import type { LogLevel } from "@logtape/logtape";
-import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
   type Config,
@@ -15,9 +14,10 @@ import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { type HttpApp, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discardFile } from "../../src/store/driver/files.ts";
-import { command, environmentOf, readRepeated, serveConfigOf } from "../command.ts";
+import { environmentOf, readRepeated, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { readStoredSettings } from "../open.ts";
+import { tvsCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -25,8 +25,7 @@ import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
 
-export const serveCommand = command({
-  ...words.serve,
+export const serveCommand = tvsCommand("serve", {
   args: { ...serveArgs, ...actorArg },
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, readRepeated(rawArgs, name)]);

@@ -5,7 +5,6 @@ import { manualTopics } from "../../src/manual.ts";
 import {
   type Args,
   argsOf,
-  command,
   commandsOf,
   commonArgs,
   configOf,
@@ -13,6 +12,7 @@ import {
   type ReadIds,
   type TvsCommand,
 } from "../command.ts";
+import { tvsCommand } from "../operator-command.ts";
 import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
@@ -23,14 +23,7 @@ export const completionScripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(completionScripts) as (keyof typeof completionScripts)[];
 
-export const completionCommand = command({
-  description:
-    "Print a script that enables completion in your shell. It completes commands, options, their values, and ids",
-  example: [
-    'tvs completion bash > ~/.local/share/bash-completion/completions/tvs    # or: eval "$(tvs completion bash)"',
-    "tvs completion zsh > ~/.zfunc/_tvs    # a folder of $fpath; or: source <(tvs completion zsh)",
-    "tvs completion fish > ~/.config/fish/completions/tvs.fish    # or: tvs completion fish | source",
-  ].join("\n  "),
+export const completionCommand = tvsCommand("completion", {
   args: {
     shell: {
       ...operand(`One of ${shells.join(", ")}`, (text) => parseChoice(text, "the shell", shells)),
@@ -159,7 +152,6 @@ async function lookUp(find: ReadIds, words: Words): Promise<Candidate[]> {
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
   const config = configOf(values);
-  // A libSQL server may answer slowly.
   if (config.database.kind !== "file") return [];
   const { withContext } = await import("../open.ts");
   const found = await withContext(config, (operator) => find(operator, maxIds));

@@ -4,10 +4,8 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
 import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./output.ts";
 
-/** The largest `--limit` that is accepted. */
 const maxLimit = 100_000;
 
-/** Defines an option whose value is one of a few words. */
 export function choiceOption<const T extends string>(choices: readonly T[], description = "") {
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }

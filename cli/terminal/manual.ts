@@ -17,7 +17,6 @@ export const printedFiles: Readonly<Record<string, string>> = {
   "grafana-dashboard.json": String(dashboard),
 };
 
-/** Prints the help of the command that the words name. @returns the exit code */
 type Explain = (words: readonly string[]) => Promise<number>;
 
 /**

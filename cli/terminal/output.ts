@@ -182,7 +182,6 @@ export function parseChoice<T extends string>(text: string, flag: string, choice
   throw new TvsError("USAGE", `${flag} must be one of ${choices.join(", ")}${suggestion(text, choices)}`);
 }
 
-/** Reads a whole number. @throws TvsError USAGE */
 export function parseCount(text: string, flag: string): number {
   if (!/^\d{1,10}$/.test(text)) throw new TvsError("USAGE", `${flag} must be a whole number`);
   return Number(text);

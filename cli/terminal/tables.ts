@@ -4,7 +4,6 @@ import Table from "cli-table3";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 
-/** The narrowest column for sentences, in characters. */
 const leastWrappedWidth = 24;
 const columnGap = 2;
 

@@ -5,14 +5,15 @@ import type { ArgsDef } from "citty";
 import type { Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeText } from "../../src/partner/file-text.ts";
+import { createKeySet } from "../../src/partner/key-set.ts";
 import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
-import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
-import { flag, option } from "../command.ts";
+import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
+import { flag, option, readRepeated } from "../command.ts";
 import { readLogKeys, readStateFile, rememberInStateFile } from "../evidence/log-state.ts";
 import { readBounded } from "../safe/input-file.ts";
-import { parseDuration } from "../terminal/output.ts";
+import { parseDuration, parseTime } from "../terminal/output.ts";
 
 export const verifyArgs = {
   jwks: option("FILE", "The service's JWKS (TVS_VERIFY_JWKS)"),
@@ -48,81 +49,107 @@ export const verifyArgs = {
   json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
 
-type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
+type Flags = { readonly [name in Exclude<keyof typeof verifyArgs, "json">]?: string | undefined };
 
-export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
-  readonly json?: boolean | undefined;
-  readonly "log-key"?: readonly string[] | undefined;
-  readonly "status-list"?: readonly string[] | undefined;
+/** A command line as citty parses it. */
+export type Line = {
+  readonly args: Flags & { readonly json?: boolean | undefined; readonly _: readonly string[] };
+  readonly rawArgs: string[];
 };
 
-/** The settings of one run. Paths are absolute. */
-export type VerifySettings = LogSettings & {
-  readonly jwks: string | undefined;
-  readonly keyHistory: string | undefined;
-  /** The offline pack. Its key history is used if none was given, and its status lists are added to `statusLists`. */
-  readonly pack: { readonly path: string; readonly read: OfflinePack } | undefined;
-  readonly statusLists: readonly string[];
-  readonly maxListAgeSeconds: number | undefined;
-  readonly anchor: string | undefined;
-  readonly issuer: string;
-  readonly audience: string;
+/** The settings of one run, with the content of all files that the command line names. */
+export type VerifySettings = {
+  readonly options: VerifyOptions;
+  /** The file of the key history or of the offline pack; undefined without a key history. */
+  readonly historyFile: string | undefined;
+  /** The files above. In a folder of envelopes they are skipped. */
+  readonly keyFiles: readonly string[];
 };
 
 const usage = (message: string) => new TvsError("USAGE", message);
 
-/** Combines options and environment variables. @throws TvsError USAGE if settings are missing or contradict */
-export async function resolveSettings(flags: VerifyFlags, env: Environment): Promise<VerifySettings> {
+const maxKeyFileMiB = 4;
+/** No proof is as long, even with many more signatures. */
+const maxProofMiB = 1;
+/** Far above the size of a pack, which has a status list of at most 180 kB for each million teachers. */
+const maxPackMiB = 16;
+const maxListMiB = 2;
+
+/**
+ * Combines options and environment variables, and reads all files.
+ * @throws TvsError USAGE if settings are missing or contradict, INPUT_UNREADABLE
+ */
+export async function readSettings(
+  { args: flags, rawArgs }: Line,
+  env: Environment,
+  clock: Date,
+): Promise<VerifySettings> {
   const { TVS_VERIFY_LOG_KEY: keptLogKey } = env;
-  const logKeys = flags["log-key"] ?? (keptLogKey ? [keptLogKey] : []);
-  const [jwks, keyHistory, logState] = [
+  const logKeys = readRepeated(rawArgs, "log-key") ?? (keptLogKey ? [keptLogKey] : []);
+  const lists = readRepeated(rawArgs, "status-list") ?? [];
+  const maxListAge = readMaxAge(flags, lists);
+  const files = [
     flags.jwks || env.TVS_VERIFY_JWKS,
     flags["key-history"] || env.TVS_VERIFY_KEY_HISTORY,
     flags["log-state"] || env.TVS_VERIFY_LOG_STATE,
+    flags.pack,
+    flags.proof,
   ].map((path) => (path ? resolve(path) : undefined));
+  const [jwks, keyHistory, logState, packFile, proofFile] = files;
+  const pack = packFile === undefined ? undefined : await readPack(packFile);
   const anchor = flags.anchor || env.TVS_VERIFY_ANCHOR;
-  const lists = checkListFlags(flags);
-  const pack =
-    flags.pack === undefined ? undefined : { path: resolve(flags.pack), read: await readPack(flags.pack) };
-  const issuer = flags.issuer || env.TVS_VERIFY_ISSUER || pack?.read.issuer;
+  const issuer = flags.issuer || env.TVS_VERIFY_ISSUER || pack?.issuer;
   const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
-  if (!jwks && !keyHistory && !pack)
+  const historyFile = keyHistory ?? packFile;
+  if (jwks === undefined && historyFile === undefined)
     throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both, or --pack FILE");
-  // An empty variable in a script must not switch the pin off unnoticed.
-  if (flags.anchor === "")
-    throw usage("--anchor is empty: give the id of the key that signed the key history");
-  if (anchor && !keyHistory && !pack)
+  checkAnchor(flags.anchor ?? anchor, historyFile);
+  if (!issuer) throw usage("the issuer is not known: give --issuer URL, the public URL of the service");
+  if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
+  checkProofFlags(flags, logKeys);
+  if (flags._.length === 0) throw usage("nothing to verify: name files, a folder, or - for standard input");
+  const now = flags.now === undefined ? clock : new Date(parseTime(flags.now, "--now"));
+  const history = keyHistory === undefined ? pack?.keyHistory : await readKeys("key history", keyHistory);
+  const keys = await createKeySet({
+    issuer,
+    ...(jwks === undefined ? {} : { jwks: await readKeys("JWKS", jwks) }),
+    ...(history === undefined ? {} : { keyHistory: history }),
+    ...(anchor ? { anchor } : {}),
+  });
+  const proof =
+    proofFile === undefined ? {} : { proof: await openProof(proofFile, { logKeys, logState, now }) };
+  const given = { keys, issuer, audience, now, ...proof, ...(await readLists(lists, pack)), ...maxListAge };
+  const keyFiles = [...files, ...lists, ...logKeys].filter((path) => path !== undefined);
+  return { options: given, historyFile, keyFiles };
+}
+
+/** Checks the anchor. An empty variable in a script must not switch the pin off unnoticed. @throws TvsError USAGE */
+function checkAnchor(anchor: string | undefined, historyFile: string | undefined): void {
+  if (anchor === undefined) return;
+  if (anchor === "") throw usage("--anchor is empty: give the id of the key that signed the key history");
+  if (historyFile === undefined)
     throw usage(
       "--anchor names the key that signed a key history: give --key-history FILE or --pack FILE as well",
     );
-  if (anchor && !isThumbprint(anchor))
+  if (!isThumbprint(anchor))
     throw usage(
       "--anchor is a key id of 43 characters, as the service's health document shows it (activeKid)",
     );
-  if (!issuer) throw usage("the issuer is not known: give --issuer URL, the public URL of the service");
-  if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
-  if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
-  checkProofFlags(flags, logKeys);
-  // A value that is not a verifier key is the path of a file with keys.
-  const settled = await Promise.all(
-    logKeys.map(async (value) => ((await readVerifierKey(value)) === null ? resolve(value) : value)),
-  );
-  return { jwks, keyHistory, pack, ...lists, anchor, issuer, audience, logKeys: settled, logState };
 }
 
-function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" | "maxListAgeSeconds"> {
-  const { pack, "status-list": lists = [], "max-age": maxAge } = flags;
+/** Reads `--max-age`, and checks the options of status lists. @throws TvsError USAGE */
+function readMaxAge({ pack, "max-age": maxAge }: Flags, lists: readonly string[]) {
   if (pack === "" || lists.includes(""))
     throw usage("--pack or --status-list is empty: give the file that the service serves");
   if (maxAge !== undefined && pack === undefined && lists.length === 0)
     throw usage("--max-age is for status lists: give --status-list FILE or --pack FILE as well");
-  const maxListAgeSeconds = maxAge === undefined ? undefined : parseDuration(maxAge, "--max-age") / 1000;
-  return { statusLists: lists.map((path) => resolve(path)), maxListAgeSeconds };
+  return maxAge === undefined ? {} : { maxListAgeSeconds: parseDuration(maxAge, "--max-age") / 1000 };
 }
 
 /** Checks the options of a proof. @throws TvsError USAGE if they are given without --proof, or --proof without a key */
-function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
+function checkProofFlags(flags: Flags, logKeys: readonly string[]): void {
   const { proof } = flags;
+  if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
   if (isForProof && proof === undefined)
     throw usage("--log-key and --log-state are for a proof: give --proof FILE as well");
@@ -133,9 +160,16 @@ function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
     );
 }
 
-/** Far above the size of a pack, which has a status list of at most 180 kB for each million teachers. */
-const maxPackMiB = 16;
-const maxListMiB = 2;
+/** Reads a file of at most `maxMiB`; the message names it as `called`. @throws TvsError INPUT_UNREADABLE */
+async function readFileUpTo(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
+  const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
+    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
+  });
+  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB`);
+  return bytes;
+}
+
+const readKeys = (what: string, path: string) => readFileUpTo(path, `the ${what} ${path}`, maxKeyFileMiB);
 
 /** Reads an offline pack. @throws TvsError INPUT_UNREADABLE */
 async function readPack(path: string): Promise<OfflinePack> {
@@ -145,41 +179,31 @@ async function readPack(path: string): Promise<OfflinePack> {
   throw new TvsError("INPUT_UNREADABLE", `${path} is no offline pack: ${where}`);
 }
 
-/** Reads the files of status lists. @throws TvsError INPUT_UNREADABLE */
-export async function readStatusLists(paths: readonly string[]): Promise<string[]> {
+/** Reads the status lists of files and pack. `statusLists` is absent without both, and empty for a pack without lists. */
+async function readLists(paths: readonly string[], pack: OfflinePack | undefined) {
+  if (pack === undefined && paths.length === 0) return {};
   const files = paths.map((path) => readFileUpTo(path, `the status list ${path}`, maxListMiB));
-  return (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
+  const texts = (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
+  return { statusLists: [...texts, ...(pack?.statusLists ?? [])] };
 }
 
-type LogSettings = {
+type ProofSettings = {
   /** Verifier keys, and paths of files with verifier keys. */
   readonly logKeys: readonly string[];
   /** The file that remembers the largest checkpoint of each log. */
   readonly logState: string | undefined;
+  readonly now: Date;
 };
-
-/** No proof is as long, even with many more signatures. */
-const maxProofMiB = 1;
-
-/** Reads a file of at most `maxMiB`; the message names it as `called`. @throws TvsError INPUT_UNREADABLE */
-export async function readFileUpTo(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
-  const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
-    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
-  });
-  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB`);
-  return bytes;
-}
 
 /**
  * Opens the proof for all envelopes of a run, and remembers its checkpoint in the log state, whatever the verdicts are.
  * @throws TvsError INPUT_UNREADABLE if a file cannot be read, or the log state cannot be written
  */
-export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
+async function openProof(path: string, { logState: file, now, ...given }: ProofSettings): Promise<LogProof> {
   const written = await readFileUpTo(path, `the proof ${path}`, maxProofMiB);
-  const logKeys = await readLogKeys(settings.logKeys);
-  if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
-  const logState = readStateFile("--log-state", settings.logState);
-  const proof = await openLogProof(written, { logKeys, now, logState });
-  if (proof.refusal === null) await rememberInStateFile(settings.logState, proof);
+  const logKeys = await readLogKeys(given.logKeys);
+  if (file === undefined) return openLogProof(written, { logKeys, now });
+  const proof = await openLogProof(written, { logKeys, now, logState: readStateFile("--log-state", file) });
+  if (proof.refusal === null) await rememberInStateFile(file, proof);
   return proof;
 }

@@ -3,28 +3,19 @@
 import { stat } from "node:fs/promises";
 import process from "node:process";
 import type { Environment } from "../../src/config.ts";
-import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { isStatement } from "../../src/partner/jws.ts";
-import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
 import type { Verdict } from "../../src/partner/reasons.ts";
 import { unopenedVerification } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
-import { command, readRepeated, type TvsCommand } from "../command.ts";
-import { escapeControls, exitCodes, parseTime } from "../terminal/output.ts";
+import { command, type TvsCommand } from "../command.ts";
+import { escapeControls, exitCodes } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { openSources, type Pieces, readSource, type Source } from "./files.ts";
-import { type AnyVerification, createFormat, type Location, type VerificationFormatter } from "./format.ts";
-import {
-  openProof,
-  readFileUpTo,
-  readStatusLists,
-  resolveSettings,
-  type VerifyFlags,
-  type VerifySettings,
-  verifyArgs,
-} from "./options.ts";
+import { type AnyVerification, formatHuman, formatJson, type Location } from "./format.ts";
+import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
@@ -40,75 +31,32 @@ type VerifyIo = {
   readonly color?: boolean;
 };
 
-/** A command line as citty parses it. */
-type Line = {
-  readonly args: Omit<VerifyFlags, "log-key" | "status-list"> & { readonly _: readonly string[] };
-  readonly rawArgs: string[];
-};
-
-const maxKeyFileMiB = 4;
-
-async function readSources(given: VerifySettings): Promise<KeySetSources> {
-  const { jwks, keyHistory, pack, anchor, issuer } = given;
-  const read = (path: string, what: string) => readFileUpTo(path, `the ${what} ${path}`, maxKeyFileMiB);
-  return {
-    issuer,
-    ...(jwks === undefined ? {} : { jwks: await read(jwks, "JWKS") }),
-    ...(pack === undefined ? {} : { keyHistory: pack.read.keyHistory }),
-    ...(keyHistory === undefined ? {} : { keyHistory: await read(keyHistory, "key history") }),
-    ...(anchor === undefined ? {} : { anchor }),
-  };
-}
-
-/** Reads the status lists. `statusLists` is absent without a list and a pack, and empty for a pack without lists. */
-async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySettings) {
-  if (pack === undefined && statusLists.length === 0) return {};
-  const all = [...(await readStatusLists(statusLists)), ...(pack?.read.statusLists ?? [])];
-  return { statusLists: all, ...(maxListAgeSeconds === undefined ? {} : { maxListAgeSeconds }) };
-}
-
-async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
-  const { _: paths, ...flags } = args;
-  const [logKeys, lists] = ["log-key", "status-list"].map((name) => readRepeated(rawArgs, name));
-  const given = await resolveSettings({ ...flags, "log-key": logKeys, "status-list": lists }, io.env);
-  if (paths.length === 0)
-    throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
-  const { issuer, audience } = given;
-  const now = flags.now === undefined ? io.now() : new Date(parseTime(flags.now, "--now"));
-  const keys = await createKeySet(await readSources(given));
-  const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
-  const options: VerifyOptions = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
-  return { paths, given, options, json: flags.json === true, proof: flags.proof };
-}
-
 /** Warns if only a key history was given, because its signer decides which keys are accepted; else empty. */
-function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
+function trustNote({ options, historyFile = "" }: VerifySettings): string {
+  const { trust } = options.keys;
   if (trust?.basis !== "key-history") return "";
-  const file = keyHistory ?? pack?.path ?? "";
   const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
-  return `trust rests on ${escapeControls(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
+  return `trust rests on ${escapeControls(historyFile)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
 /** Verifies all inputs. @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0 */
 async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
-  const { paths, given, options, json, proof } = await prepare(line, io);
+  const { json = false, _: paths } = line.args;
+  const settings = await readSettings(line, io.env, io.now());
   const progress = await createProgress(paths);
-  const format = createFormat({ json, color: io.color ?? false });
+  const format: Format = json ? formatJson : (one, place) => formatHuman(one, place, io.color ?? false);
   const printer = createPrinter(io.stdout, format, progress);
-  const { jwks, keyHistory, pack, statusLists, logKeys, logState } = given;
-  const named = [jwks, keyHistory, pack?.path, proof, logState];
-  const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
   try {
-    for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
-      await verifySource(source, options, printer);
+    for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles)) {
+      await verifySource(source, settings.options, printer);
     }
     await printer.flush();
   } finally {
-    progress?.stop();
+    progress.stop();
   }
   const { valid, refused, undecidable } = printer.tally;
   if (!json) {
-    await io.stdout(trustNote(options.keys, given));
+    await io.stdout(trustNote(settings));
     await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
   }
   if (refused > 0) return exitCodes.refused;
@@ -192,31 +140,30 @@ async function verifySource(source: Source, options: VerifyOptions, printer: Pri
 /** Smaller inputs get no progress bar: they are verified before anybody could read it. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** Sums the sizes of all inputs; null if one of them is not a file. */
-async function sizeOf(paths: readonly string[]): Promise<number | null> {
+/** Sums the sizes of all inputs; 0 if one of them is not a file. */
+async function sizeOf(paths: readonly string[]): Promise<number> {
   let bytes = 0;
   for (const path of paths) {
     const about = path === "-" ? null : await stat(path).catch(() => null);
-    if (!about?.isFile()) return null;
+    if (!about?.isFile()) return 0;
     bytes += about.size;
   }
   return bytes;
 }
 
-/** Creates a progress bar for large inputs; null without a terminal, or if the verdicts are printed on the terminal. */
-async function createProgress(paths: readonly string[]): Promise<Bar | null> {
-  if (!hasProgress() || process.stdout.isTTY === true) return null;
-  const totalBytes = await sizeOf(paths);
-  if (totalBytes === null || totalBytes < leastBytes) return null;
-  return createBar({ label: "verifying", unit: "envelopes", total: totalBytes });
+/** Creates the progress bar of large inputs. Without a terminal, or if the terminal shows the verdicts, it is silent. */
+async function createProgress(paths: readonly string[]): Promise<Bar> {
+  const bytes = hasProgress() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
+  return createBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
 }
 
 const flushCharacters = 64 * 1024;
 
+type Format = typeof formatJson;
 type Printer = ReturnType<typeof createPrinter>;
 
 /** Prints verdicts in the order of the input. It collects them for large writes: a write costs more than a verdict. */
-function createPrinter(stdout: VerifyIo["stdout"], format: VerificationFormatter, progress: Bar | null) {
+function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar) {
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
   let bytes = 0;
@@ -237,7 +184,7 @@ function createPrinter(stdout: VerifyIo["stdout"], format: VerificationFormatter
     async *watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
       for await (const chunk of chunks) {
         bytes += chunk.length;
-        progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+        progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
         yield chunk;
       }
     },

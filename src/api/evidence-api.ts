@@ -68,6 +68,8 @@ export function createLogDocuments({ evidence, clock }: { evidence: EvidenceRead
   }, clock);
 
   return {
+    /** Returns the newest checkpoint, or null if none is signed yet. */
+    newest,
     async checkpoint(): Promise<PublicDocument> {
       return (await newest()) ?? throwNotKnown("there is no checkpoint yet");
     },

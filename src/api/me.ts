@@ -129,15 +129,14 @@ const changeSchema = v.pipe(
   v.check(({ add, remove }) => add.length + remove.length <= maxWatchChanges, sizeForm),
 );
 
-const watchOne: SelfHandler = async (self, service) => {
-  await change(self, service, { add: [numberIn(self)], remove: [] });
-  return self.c.body(null, 204);
-};
-
-const unwatchOne: SelfHandler = async (self, service) => {
-  await change(self, service, { add: [], remove: [numberIn(self)] });
-  return self.c.body(null, 204);
-};
+/** Makes the handler that adds the number of the path to the watch list, or removes it. */
+function changeOne(how: keyof WatchChange): SelfHandler {
+  return async (self, service) => {
+    const regNo = validateBySchema(numberSchema, readPathParameter(self.c, "regNo"), "regNo");
+    await change(self, service, { add: [], remove: [], [how]: [regNo] });
+    return self.c.body(null, 204);
+  };
+}
 
 const changeWatched: SelfHandler = async (self, service) => {
   const { value } = await readBody(self.c, changeSchema);
@@ -156,10 +155,6 @@ const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
   });
 };
 
-function numberIn({ c }: AuthorizedCall): string {
-  return validateBySchema(numberSchema, readPathParameter(c, "regNo"), "regNo");
-}
-
 /** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
@@ -169,8 +164,8 @@ export const selfServiceApi = new Hono<AppEnv>()
   .get("/me", forSelf(showSelf))
   .get("/watch", forSelf(listWatched))
   .post("/watch", forSelf(changeWatched))
-  .put("/watch/:regNo{.+}", forSelf(watchOne))
-  .delete("/watch/:regNo{.+}", forSelf(unwatchOne))
+  .put("/watch/:regNo{.+}", forSelf(changeOne("add")))
+  .delete("/watch/:regNo{.+}", forSelf(changeOne("remove")))
   .get("/events", forSelf(fetchEvents))
   .get("/me/deliveries", forSelf(listDeliveries))
   .get("/me/deliveries/:deliveryId", forSelf(showDelivery))

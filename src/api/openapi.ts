@@ -24,22 +24,16 @@ const published = document as unknown as OpenApiDocument;
  */
 export function buildOpenApiDocument(issuer: string, site: Site = defaultSite): OpenApiDocument {
   const { info, servers } = published;
-  return { ...published, info: infoOf(info, site), servers: [{ ...servers[0], url: issuer }] };
-}
-
-function infoOf(
-  { title, ...rest }: OpenApiDocument["info"],
-  { name, contact }: Site,
-): OpenApiDocument["info"] {
-  const { email, url } = contact;
-  const asked = {
-    ...(name === null ? {} : { name }),
-    ...(url === undefined ? {} : { url }),
-    ...(email === undefined ? {} : { email }),
-  };
+  const { title, ...rest } = info;
+  const { name, contact } = site;
+  const given = Object.entries({ name, url: contact.url, email: contact.email }).filter(([, value]) => value);
   return {
-    title: name === null ? title : `${title} – ${name}`,
-    ...(Object.keys(asked).length === 0 ? {} : { contact: asked }),
-    ...rest,
+    ...published,
+    info: {
+      title: name === null ? title : `${title} – ${name}`,
+      ...(given.length === 0 ? {} : { contact: Object.fromEntries(given) }),
+      ...rest,
+    },
+    servers: [{ ...servers[0], url: issuer }],
   };
 }

@@ -5,7 +5,7 @@ import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type { CallAnswer, IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
+import type { IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
 import { type AppEnv, readPathParameter } from "../http/context.ts";
 import { readBody, validateBySchema } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
@@ -49,13 +49,10 @@ async function answer(
   const answer = await c.get("parts").service.verification.answer({ ...how, ...asked });
   if (answer === null) return null;
   trace.replayed = answer.replayed;
-  return responseOf(answer);
-}
-
-function responseOf({ headers, body, replayed }: CallAnswer): Response {
-  const all: Record<string, string> = { ...headers, "Content-Type": "application/json" };
-  if (replayed) all["Idempotent-Replayed"] = "true";
-  return new Response(body, { headers: all });
+  const headers = { ...answer.headers, "Content-Type": "application/json" };
+  return new Response(answer.body, {
+    headers: answer.replayed ? { ...headers, "Idempotent-Replayed": "true" } : headers,
+  });
 }
 
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";

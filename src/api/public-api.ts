@@ -4,14 +4,14 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type PageHandler, type RequestSource, setRateLimitHeaders } from "../http/context.ts";
 import { createSourceAddress, deriveRateLimitKeys } from "../http/peer.ts";
-import { problemResponse } from "../http/problem.ts";
+import { markFailure, problemResponse } from "../http/problem.ts";
 import { validateBySchema } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
 import type { LogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
-  createDocumentCache,
+  type createDocumentCache,
   loadOnce,
   precompressedDocument,
   publicDocument,
@@ -23,7 +23,10 @@ import type { StatusListDocuments } from "./status-api.ts";
 
 export type ApiDependencies = {
   readonly service: Service;
-  readonly limit: PublicRateLimit;
+  readonly options: AppOptions;
+  readonly limit: ReturnType<typeof createPublicRateLimit>;
+  /** The cache of the pages and of the OpenAPI document. */
+  readonly documents: ReturnType<typeof createDocumentCache>;
   readonly evidence: LogDocuments;
   readonly statusLists: StatusListDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
@@ -71,8 +74,6 @@ function tooMany(c: ApiContext, decision: LimitDecision, what: string): Response
   return response;
 }
 
-export type PublicRateLimit = ReturnType<typeof createPublicRateLimit>;
-
 /** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
 export function createPublicRateLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
   const limit = createAddressLimit(() => publicPerMinute, clock);
@@ -86,17 +87,6 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
       term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };
-}
-
-function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
-  return probe().then(
-    () => "ok",
-    (error) => {
-      if (isTvsError(error, "REGISTER_EMPTY")) return "empty";
-      log.error("health probe failed", { detail: String(error) });
-      return "unavailable";
-    },
-  );
 }
 
 /** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
@@ -124,13 +114,22 @@ const partnerPackage = loadOnce(async () => {
 
 const health: ApiHandler = async (c) => {
   const { service } = c.get("parts");
-  const status = await healthOf(service);
+  const status = await service.probe().then(
+    () => "ok",
+    (error) => {
+      if (isTvsError(error, "REGISTER_EMPTY")) return "empty";
+      log.error("health probe failed", { detail: String(error) });
+      return "unavailable";
+    },
+  );
   // The probe has just refreshed the configuration, so `current` needs no refresh.
   const { settings, keys } = service.configuration.current();
   c.header("Cache-Control", "no-store");
-  if (status !== "ok") c.header("Retry-After", "1");
   const document = { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid };
-  return c.json(document, status === "ok" ? 200 : 503);
+  if (status === "ok") return c.json(document);
+  markFailure("SERVICE_UNAVAILABLE", c);
+  c.header("Retry-After", "1");
+  return c.json(document, 503);
 };
 
 const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
@@ -148,14 +147,10 @@ export const documentsApi = new Hono<AppEnv>()
   .get("/verify.d.mts", partnerTypes)
   .get("/tvs-partner.tgz", async (c) => sendDocument(c, await partnerPackage()));
 
-/** Makes the handler of `openapi.json`. */
-export function createOpenApiHandler({ configuration }: Service): PageHandler {
-  const kept = createDocumentCache(configuration);
-  return async (c) => {
-    const document = await kept("openapi.json", async ({ issuer, site }) => {
-      const { buildOpenApiDocument } = await import("./openapi.ts");
-      return compressDocument(JSON.stringify(buildOpenApiDocument(issuer, site)), "application/json");
-    });
-    return sendDocument(c, document);
-  };
-}
+export const sendOpenApiDocument: PageHandler = async (c) => {
+  const document = await c.get("parts").documents("openapi.json", async ({ issuer, site }) => {
+    const { buildOpenApiDocument } = await import("./openapi.ts");
+    return compressDocument(JSON.stringify(buildOpenApiDocument(issuer, site)), "application/json");
+  });
+  return sendDocument(c, document);
+};

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
@@ -7,26 +8,24 @@ import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
 
 /** A response body that is the same for every caller, with its media type and entity tag. */
-export type PublicDocument = {
-  readonly body: string;
+export type PublicDocument<Body extends string | Blob = string> = {
+  readonly body: Body;
+  /** Null if the document is small, or a compressed file already. */
+  readonly gzipped: Blob | null;
   readonly type: string;
   readonly etag: string;
 };
 
 /** A large document. Its bytes are Blobs, because Bun copies any other body once for each client that reads slowly. */
-export type CompressedDocument = Omit<PublicDocument, "body"> & {
-  readonly plain: Blob;
-  /** Null if the document is a compressed file already. */
-  readonly gzipped: Blob | null;
-};
+export type CompressedDocument = PublicDocument<Blob>;
 
 export function publicDocument(body: string, type: string): PublicDocument {
-  return { body, type, etag: etagOf(body) };
+  return { body, gzipped: null, type, etag: etagOf(body) };
 }
 
 /** Makes the document of a file that is compressed already, such as a .tgz file. */
 export function precompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
-  return { plain: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
+  return { body: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
 /** Compresses on a thread of the runtime, so that the event loop goes on. */
@@ -35,7 +34,7 @@ const compress = promisify(gzip);
 /** Makes a document that is compressed here, with gzip's highest level, and then sent many times. */
 export async function compressDocument(body: string, type: string): Promise<CompressedDocument> {
   const gzipped = new Blob([new Uint8Array(await compress(body, { level: 9 }))]);
-  return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
+  return { body: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
 
 function etagOf(body: string | Uint8Array): string {
@@ -77,22 +76,23 @@ export const keyCacheControl = "public, max-age=300, must-revalidate";
 /** Sends a document, or 304 if `If-None-Match` has its entity tag. */
 export function sendDocument(
   c: Context,
-  document: PublicDocument | CompressedDocument,
+  { body, gzipped, type, etag: plainEtag }: PublicDocument<string | Blob>,
   cacheControl = keyCacheControl,
 ): Response {
-  const gzipped = "gzipped" in document ? document.gzipped : null;
   const compress = gzipped !== null && acceptsGzip(c.req.header("Accept-Encoding"));
   // Two representations of one document must not share a strong tag (RFC 9110, 8.8.3.3).
-  const etag = compress ? document.etag.replace(/"$/, '-gzip"') : document.etag;
+  const etag = compress ? plainEtag.replace(/"$/, '-gzip"') : plainEtag;
   c.header("Cache-Control", cacheControl);
   c.header("ETag", etag);
   if (gzipped !== null) c.header("Vary", "Accept-Encoding", { append: true });
   if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
-  c.header("Content-Type", document.type);
-  if ("body" in document) return c.body(document.body);
+  c.header("Content-Type", type);
   if (compress) c.header("Content-Encoding", "gzip");
+  const sent = compress ? gzipped : body;
+  // Hono answers HEAD with an empty body, whose length Bun would send.
+  c.header("Content-Length", String(typeof sent === "string" ? Buffer.byteLength(sent) : sent.size));
   // Hono passes the body to `new Response`, which accepts a Blob; Hono's types do not have Blob.
-  return c.body((compress ? gzipped : document.plain) as unknown as ReadableStream);
+  return c.body(sent as string);
 }
 
 /** Sends a text without an entity tag, compressed if the client accepts gzip. */

@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import { isoSeconds } from "../domain/clock.ts";
-import { isTvsError, TvsError } from "../domain/errors.ts";
+import { TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
 import { type AppEnv, readPathParameter } from "../http/context.ts";
 import type { Service } from "../service.ts";
@@ -46,17 +46,18 @@ export function createStatusListDocuments(sources: Sources, evidence: LogDocumen
     },
     /** Returns the file with which a verifier without a network checks envelopes. */
     async pack(): Promise<PublicDocument> {
-      const [{ lists }, checkpoint] = await Promise.all([newest(), newestCheckpoint(evidence)]);
+      const [{ lists }, checkpoint] = await Promise.all([newest(), evidence.newest()]);
       const { settings, jwks, keyHistory } = configuration.current();
       const { issuer } = settings;
-      const of = [lists, checkpoint, jwks, keyHistory, issuer];
+      const of = [lists, checkpoint?.body, jwks, keyHistory, issuer];
       const now = clock.now();
       const isKept =
         pack?.of.every((part, n) => part === of[n]) && Math.abs(now - pack.at) < ttlSeconds * 1000;
       if (pack !== undefined && isKept) return pack.document;
       const statusLists = [...(lists?.tokens.values() ?? [])];
       const madeAt = isoSeconds(Math.floor(now / 1000));
-      const content = { issuer, madeAt, jwks: JSON.parse(jwks), keyHistory, statusLists, checkpoint };
+      const note = checkpoint?.body ?? null;
+      const content = { issuer, madeAt, jwks: JSON.parse(jwks), keyHistory, statusLists, checkpoint: note };
       pack = { of, at: now, document: publicDocument(JSON.stringify(content), "application/json") };
       return pack.document;
     },
@@ -66,16 +67,6 @@ export function createStatusListDocuments(sources: Sources, evidence: LogDocumen
 function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
   const tokens = [...(lists?.tokens ?? [])];
   return new Map(tokens.map(([uri, token]) => [uri, publicDocument(token, "application/statuslist+jwt")]));
-}
-
-/** Reads the newest checkpoint of the evidence log. @returns null before the log's first checkpoint */
-async function newestCheckpoint(evidence: LogDocuments): Promise<string | null> {
-  try {
-    return (await evidence.checkpoint()).body;
-  } catch (error) {
-    if (isTvsError(error, "NOT_KNOWN")) return null;
-    throw error;
-  }
 }
 
 /** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */

@@ -65,9 +65,8 @@ export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
-export const teacherSearchPath = "/teachers";
-
-export type AdminEnv = { Bindings: ConnectionInfo };
+/** `title` is set for every page of the register. */
+export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string } };
 
 const refusals: Readonly<Record<NotLocalReason, string>> = {
   address: "the console answers this machine only",
@@ -82,15 +81,14 @@ export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
     const reason = whyNotLocal(c);
     if (reason !== null) return sendFailure(c, 403, refusals[reason]);
     // The search is the only POST: its term may be a personal number, which no URL may contain.
-    if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
+    const isSearch = c.req.method === "POST" && /^\/s\/[^/]+\/teachers$/.test(c.req.path);
+    if (!["GET", "HEAD"].includes(c.req.method) && !isSearch) {
       c.header("Allow", "GET, HEAD");
       return sendFailure(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
 }
-
-const isSearch = (path: string) => path !== teacherSearchPath && pathInSession(path) === teacherSearchPath;
 
 const titles = {
   403: "Not from here",
@@ -127,9 +125,8 @@ const maxSessions = 32;
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
-export type LinkOpening =
-  | { readonly verdict: "good"; readonly session: Session }
-  | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
+/** Why a link opens no session. */
+export type LinkRefusal = "used" | Exclude<LinkVerdict, "good">;
 
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -148,12 +145,12 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
   }
 
   return {
-    open(token: string): LinkOpening {
+    open(token: string): Session | LinkRefusal {
       const now = clock.now();
       forgetWhatEnded(now);
       const verdict = checkConsoleLinkToken(token, { secrets, location, now });
-      if (verdict !== "good") return { verdict };
-      if (used.has(token)) return { verdict: "used" };
+      if (verdict !== "good") return verdict;
+      if (used.has(token)) return "used";
       used.set(token, Number.parseInt(token, 36));
       const session = {
         folder: randomBytes(16).toString("base64url"),
@@ -162,7 +159,7 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
       sessions.set(nameOf(session), now + sessionLifeMs);
       const [oldest] = sessions.keys();
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
-      return { verdict, session };
+      return session;
     },
     has(session: OfferedSession): boolean {
       const end = sessions.get(nameOf(session));

@@ -3,12 +3,14 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { getCookie, setCookie } from "hono/cookie";
+import { html } from "hono/html";
 import { serveFile } from "../api/public-document.ts";
+import { isTvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
 import { type Exposition, readMetrics } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
-  type LinkOpening,
+  type LinkRefusal,
   pathInSession,
   requireLocalRequest,
   type Sessions,
@@ -16,7 +18,7 @@ import {
   sessionLifeMs,
   sessionRoute,
 } from "./access.ts";
-import { renderConsolePage, renderMessagePage, renderSections } from "./console-page.ts";
+import { consoleFrame, renderConsolePage, renderMessagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
@@ -45,6 +47,14 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
 
   const app = new Hono<AdminEnv>();
   app.onError((error, c) => {
+    const status = isTvsError(error)
+      ? refusedStatuses[error.code as keyof typeof refusedStatuses]
+      : undefined;
+    if (status !== undefined) {
+      const path = pathInSession(c.req.path).replace(/\.csv$/, "");
+      const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${path}">Back</a></p></section>`;
+      return c.html(consoleFrame({ title: c.get("title"), path, main }), status);
+    }
     log.error("the console failed", { detail: String(error) });
     return sendFailure(c, 500, "internal error");
   });
@@ -52,15 +62,12 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   app.notFound((c) => sendFailure(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
-    const opening = sessions.open(c.req.query("token") ?? "");
-    if (opening.verdict === "good") {
-      const { folder, secret } = opening.session;
-      const path = `/s/${folder}/`;
-      const maxAge = sessionLifeMs / 1000;
-      setCookie(c, cookieName, secret, { httpOnly: true, sameSite: "Strict", path, maxAge });
-      return c.redirect(path, 303);
-    }
-    return c.html(refusalPage(opening.verdict, command), 410);
+    const session = sessions.open(c.req.query("token") ?? "");
+    if (typeof session === "string") return c.html(refusalPage(session, command), 410);
+    const path = `/s/${session.folder}/`;
+    const maxAge = sessionLifeMs / 1000;
+    setCookie(c, cookieName, session.secret, { httpOnly: true, sameSite: "Strict", path, maxAge });
+    return c.redirect(path, 303);
   });
 
   app.get("/", (c) => c.html(refusalPage("no session", command), 401));
@@ -79,6 +86,9 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   return app;
 }
 
+/** The statuses of a malformed query or an unknown id, which get a page with the error's message. */
+const refusedStatuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
+
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
 const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
   "/console.css": serveFile("text/css", () => import("./console.css", { with: { type: "text" } })),
@@ -86,7 +96,7 @@ const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };
 
-type Refusal = Exclude<LinkOpening["verdict"], "good"> | "no session";
+type Refusal = LinkRefusal | "no session";
 
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];

@@ -8,7 +8,14 @@ import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
-import { describeTeacherRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
+import {
+  describeTeacherRow,
+  type ListDependencies,
+  listTeachers,
+  type PageRequest,
+  type TeacherFilter,
+  type TeacherPage,
+} from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { badge, type Cell, emptyNote, format, idCell, type Markup, renderTable } from "./markup.ts";
@@ -28,6 +35,9 @@ type Column<Row> = readonly [
 /** A page of rows. `next` is the cursor of the next page (a registration number or a number of rows to skip), null at the end. */
 type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
+/** The wanted page of a list. `from` is the previous page's `next`, or "" for the first page. */
+type WantedPage = { readonly from: string; readonly rows: number };
+
 export type Listing<Row> = {
   /** The list's path in the session's folder. The CSV file's path has `.csv` added. */
   readonly path: string;
@@ -37,8 +47,8 @@ export type Listing<Row> = {
   readonly nothing: string;
   /** The most rows that the list's CSV file has. */
   readonly csvRows: number;
-  /** Reads a page. @param from the previous page's `next`, or "" @throws TvsError USAGE if the query is malformed */
-  readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
+  /** Reads a page. @param query as `readFilter` returns it */
+  readonly read: (query: Query, page: WantedPage) => Promise<Rows<Row>>;
 };
 
 export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
@@ -49,10 +59,7 @@ export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, row
   });
 }
 
-export function renderFilterForm(
-  { path, title, fields }: Pick<Listing<never>, "path" | "title" | "fields">,
-  query: Query,
-): Markup {
+export function renderFilterForm<Row>({ path, title, fields }: Listing<Row>, query: Query): Markup {
   const control = (name: string, kind: Field[2]) => {
     const value = query[name] ?? "";
     if (typeof kind === "string")
@@ -79,34 +86,59 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
   return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${format.count(csvRows)} rows at most</a></p>`;
 }
 
-/** Picks the fields that the reader has filled in. Other parameters of the URL are dropped. */
-export function pickFilledFields(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
-  const filled = fields.map(([name]) => [name, (given[name] ?? "").trim()] as const);
-  return Object.fromEntries(filled.filter(([, value]) => value !== ""));
+/** Picks the filled fields of a list's filter, and checks them by their kinds. @throws TvsError USAGE */
+export function readFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
+  const filled: Record<string, string> = {};
+  for (const [name, label, kind] of fields) {
+    const value = (given[name] ?? "").trim();
+    if (value === "") continue;
+    if (kind === "date" && !isCalendarDate(value))
+      throw new TvsError("USAGE", `${label} must be a date, such as 2026-03-01`);
+    if (typeof kind !== "string" && !kind.includes(value))
+      throw new TvsError("USAGE", `${label} must be one of ${kind.join(", ")}`);
+    filled[name] = value;
+  }
+  return filled;
 }
 
 const csvPageRows = 2_000;
 
-/** Generates a list's CSV file, 2,000 rows at a time. Cells that a spreadsheet would run as formulas get a leading apostrophe. */
-export async function* generateCsv<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
-  const { columns, csvRows } = listing;
-  yield stringify([columns.map(([head]) => head)]);
-  let from: string | null = "";
-  for (let written = 0; from !== null && written < csvRows; ) {
-    const rows = Math.min(csvPageRows, csvRows - written);
-    const page: Rows<Row> = await listing.read(query, { from, rows });
-    yield stringify(
-      page.rows.map((row) => columns.map(([, text]) => text(row))),
-      { escape_formulas: true },
-    );
-    written += page.rows.length;
-    from = page.next;
+/**
+ * Makes the stream of a list's CSV file, 2,000 rows at a time. The first rows are read before this function returns, so that
+ * a query that the database refuses gets a 400 and not a broken file.
+ */
+export async function streamCsv<Row>(
+  { columns, csvRows, read }: Listing<Row>,
+  query: Query,
+): Promise<ReadableStream<Uint8Array>> {
+  const first = await read(query, { from: "", rows: csvPageRows });
+  async function* pieces() {
+    yield stringify([columns.map(([head]) => head)]);
+    let page = first;
+    for (let left = csvRows; ; ) {
+      const cells = page.rows.map((row) => columns.map(([, text]) => text(row)));
+      // A cell that a spreadsheet would run as a formula gets a leading apostrophe.
+      yield stringify(cells, { escape_formulas: true });
+      left -= page.rows.length;
+      if (page.next === null || left <= 0) return;
+      page = await read(query, { from: page.next, rows: Math.min(csvPageRows, left) });
+    }
   }
+  const rest = pieces();
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await rest.next();
+      if (done === true) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+  });
 }
 
+/** The number of rows of a page. */
 export const listingPageSize = 50;
 /** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
-export const maxTeachersRead = 200_000;
+const maxTeachersRead = 200_000;
 /** The most rows that {@link newestFirst} shows. */
 const maxNewest = 2_000;
 /** The most teachers in a CSV file. `tvs teachers export` has no such limit. */
@@ -114,35 +146,21 @@ const maxTeachers = 100_000;
 
 const partnerField: Field = ["partner", "Partner", "text"];
 
-/** Checks that a value is one of some words. @throws TvsError USAGE */
-function oneOf<T extends string>(name: string, value: string | undefined, words: readonly T[]) {
-  const known = words.find((word) => word === value);
-  if (value !== undefined && known === undefined)
-    throw new TvsError("USAGE", `${name} must be one of ${words.join(", ")}`);
-  return known;
-}
-
-/** Checks that a value is a date. @throws TvsError USAGE */
-function dayOf(name: string, value: string | undefined): string | undefined {
-  if (value !== undefined && !isCalendarDate(value))
-    throw new TvsError("USAGE", `${name} must be a date, such as 2026-03-01`);
-  return value;
-}
-
-/** Finds when a day begins, in milliseconds since the epoch. @throws TvsError USAGE */
-function startOf(name: string, value: string | undefined, { configuration }: ConsoleSources) {
-  const day = dayOf(name, value);
+/** Finds when a day begins, in milliseconds since the epoch. */
+function startOf(day: string | undefined, { configuration }: ConsoleSources): number | undefined {
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
 
-type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read">;
+type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
+  /** Reads the newest `limit` rows since a time in milliseconds. */
+  readonly find: (
+    query: Query,
+    most: { readonly since: number | undefined; readonly limit: number },
+  ) => Promise<readonly Row[]>;
+};
 
-/** Makes a list whose newest row comes first. @param find reads the newest `limit` rows since a time in milliseconds */
-function newestFirst<Row>(
-  sources: ConsoleSources,
-  list: NewestFirst<Row>,
-  find: (query: Query, most: () => { since: number | undefined; limit: number }) => Promise<readonly Row[]>,
-): Listing<Row> {
+/** Makes a list whose newest row comes first. */
+function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirst<Row>): Listing<Row> {
   return {
     ...list,
     fields: [...list.fields, ["since", "Since", "date"]],
@@ -150,8 +168,7 @@ function newestFirst<Row>(
     async read(query, { from, rows }) {
       const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
       const end = skip + rows;
-      const most = () => ({ since: startOf("Since", query.since, sources), limit: end + 1 });
-      const all = await find(query, most);
+      const all = await find(query, { since: startOf(query.since, sources), limit: end + 1 });
       return { rows: all.slice(skip, end), next: all.length > end && end < maxNewest ? String(end) : null };
     },
   };
@@ -202,41 +219,36 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
       ["Certificate", ({ certificateStatus }) => certificateStatus],
       ["Changed", ({ updatedAt }) => updatedAt],
     ],
-    async read({ license, certificate, expires, changed, state }, { from, rows: limit }) {
-      const filter = {
-        license: oneOf("Licence today", license, licenseStatuses),
-        certificate: oneOf("Certificate", certificate, certificateStatuses),
-        expiresBefore: dayOf("Licence ends before", expires),
-        changedSince: startOf("Changed since", changed, sources),
-        state,
-      };
-      const page = { limit, maxLooked: maxTeachersRead, ...(from === "" ? {} : { after: from }) };
-      return describeTeacherRows(await listTeachers(makeSearchSources(sources), filter, page), sources);
+    read({ license, certificate, expires, changed, state }, page) {
+      const changedSince = startOf(changed, sources);
+      const filter = { license, certificate, expiresBefore: expires, changedSince, state } as TeacherFilter;
+      return readTeachers(sources, page, (list, asked) => listTeachers(list, filter, asked));
     },
   };
 }
 
-export function makeSearchSources({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
-  return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
-}
-
-export function describeTeacherRows(
-  { teachers, next }: TeacherPage,
-  { configuration, clock }: ConsoleSources,
-): Rows<DescribedRow> {
+/** Reads a page of teachers as rows of the list. @param find lists or searches the teachers */
+export async function readTeachers(
+  sources: ConsoleSources,
+  { from, rows: limit }: WantedPage,
+  find: (list: ListDependencies, page: PageRequest) => Promise<TeacherPage>,
+): Promise<Rows<DescribedRow>> {
+  const { teachers, clock, configuration } = sources;
   const { calendar } = configuration.current();
+  const page = { limit, maxLooked: maxTeachersRead, ...(from === "" ? {} : { after: from }) };
+  const found = await find({ teachers, clock, calendar }, page);
   const today = calendar.dateAt(clock.now());
-  const rows = teachers.map((teacher) => ({
+  const rows = found.teachers.map((teacher) => ({
     ...describeTeacherRow(teacher, today),
     updatedAt: calendar.dateAt(teacher.updatedAt),
   }));
-  return { rows, next };
+  return { rows, next: found.next };
 }
 
 /** Makes the list of attestations: which partner received which answer about which teacher. */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
-  const list: NewestFirst<Attestation> = {
+  return newestFirst<Attestation>(sources, {
     path: "/attestations",
     title: "Attestations",
     nothing: "No attestation matches.",
@@ -256,11 +268,11 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
       idColumn("Verification id", "verificationId"),
       idColumn("Request id", "requestId"),
     ],
-  };
-  return newestFirst(sources, list, async ({ teacher, partner }, most) => {
-    const key = teacher === undefined ? undefined : teacherKeyOf(teacher);
-    const teacherId = key && (await requireTeacher(sources.teachers, key)).id;
-    return sources.attestations.list({ ...most(), partnerId: partner, teacherId });
+    async find({ teacher, partner }, most) {
+      const key = teacher === undefined ? undefined : teacherKeyOf(teacher);
+      const teacherId = key && (await requireTeacher(sources.teachers, key)).id;
+      return sources.attestations.list({ ...most, partnerId: partner, teacherId });
+    },
   });
 }
 
@@ -269,7 +281,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : format.time(time, timeZone));
-  const list: NewestFirst<Delivery> = {
+  return newestFirst<Delivery>(sources, {
     path: "/deliveries",
     title: "Webhook deliveries",
     nothing: "No delivery matches.",
@@ -284,10 +296,12 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
       ["Next", ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`)],
       idColumn("Delivery", "deliveryId"),
     ],
-  };
-  return newestFirst(sources, list, async (query, most) => {
-    const state = oneOf("State", query.state, deliveryStates);
-    return sources.webhooks.deliveries({ ...most(), state, partnerId: query.partner });
+    find: ({ state, partner }, most) =>
+      sources.webhooks.deliveries({
+        ...most,
+        state: state as Delivery["state"] | undefined,
+        partnerId: partner,
+      }),
   });
 }
 
@@ -295,7 +309,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
   const now = ({ detail }: RecordedChange) => detail && format.timesIn(detail, timeZone);
-  const list: NewestFirst<RecordedChange> = {
+  return newestFirst<RecordedChange>(sources, {
     path: "/changes",
     title: "Changes",
     nothing: "No change matches.",
@@ -310,9 +324,9 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
       ["Change", ({ action }) => action],
       ["New value", now, (row) => html`<span class="prose">${now(row) ?? "–"}</span>`],
     ],
-  };
-  return newestFirst(sources, list, async ({ by, of }, most) => {
-    const actor = by === undefined ? undefined : addActorPrefix(by);
-    return sources.changes.list({ ...most(), actor, subject: of });
+    async find({ by, of }, most) {
+      const actor = by === undefined ? undefined : addActorPrefix(by);
+      return sources.changes.list({ ...most, actor, subject: of });
+    },
   });
 }

@@ -33,21 +33,20 @@ export function renderFigures(state: ConsoleState): Markup {
 }
 
 export function renderAnswers({ totals: { answers } }: ConsoleState): Markup {
-  const rows = answerOperations.map((operation) => {
-    const own = answers.filter(({ labels }) => labels.operation === operation);
-    const counts = licenseStatuses.map((one) => own.find(({ labels }) => labels.status === one)?.value ?? 0);
-    return { operation, counts, total: sum(counts) };
+  if (sum(answers.map(({ value }) => value)) === 0)
+    return emptyNote("No partner has asked about a teacher since the service started.");
+  const perOperation = Map.groupBy(answers, ({ labels }) => labels.operation);
+  const rows = [...answerOperations, "all"].flatMap((operation) => {
+    const own = operation === "all" ? answers : (perOperation.get(operation) ?? []);
+    const counts = [...licenseStatuses, null].map((status) =>
+      sum(own.filter(({ labels }) => status === null || labels.status === status).map(({ value }) => value)),
+    );
+    return counts.at(-1) === 0 ? [] : [[operation, ...counts.map(format.count)]];
   });
-  const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
-  if (sum(totals) === 0) return emptyNote("No partner has asked about a teacher since the service started.");
-  const body = [
-    ...rows.filter(({ total }) => total > 0),
-    { operation: "all", counts: totals, total: sum(totals) },
-  ];
   return renderTable("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
     numbersFrom: 1,
-    rows: body.map(({ operation, counts, total }) => [operation, ...[...counts, total].map(format.count)]),
+    rows,
   });
 }
 

@@ -30,7 +30,7 @@ type GuardOptions = {
 };
 
 /** Finds every IP address of a host name; rejects if it finds none. */
-export type Resolver = (host: string) => Promise<readonly string[]>;
+type Resolver = (host: string) => Promise<readonly string[]>;
 
 type ResolveOptions = GuardOptions & {
   /** Resolves the host name; the system's resolver by default. */

@@ -4,39 +4,30 @@ type QueueLimits = {
   /** The most concurrent attempts, to all endpoints together and to one endpoint. */
   readonly maxAttempts: number;
   readonly maxAttemptsPerEndpoint: number;
-  /** The most attempts to one failing endpoint; all failing endpoints together get at most half of `maxAttempts`. */
-  readonly maxAttemptsFailing: number;
   /** The most leased deliveries of one endpoint: more than its attempts, so that a free slot needs no new lease first. */
   readonly maxHeldPerEndpoint: number;
   /** The most leased deliveries of all endpoints together; this bounds memory. */
   readonly maxHeld: number;
 };
 
-/** After this many failures in a row an endpoint is failing, until its next success. */
-const failuresUntilFailing = 3;
-
 type EndpointQueue = ReturnType<typeof newQueue>;
 
 type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
-/** An attempt that has begun. `isProbe` is true if the endpoint is failing. */
-export type RunningAttempt = {
-  readonly queue: EndpointQueue;
-  readonly delivery: LeasedDelivery;
-  readonly isProbe: boolean;
-};
+export type RunningAttempt = { readonly queue: EndpointQueue; readonly delivery: LeasedDelivery };
 
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
-/** Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the attempts among them. */
+/**
+ * Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the attempts among them. After
+ * a failed attempt an endpoint gets one attempt at a time, until its next success.
+ */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
   let order: EndpointQueue[] = [];
   let turn = 0;
   let underWay = 0;
-  let probes = 0;
 
   const inTurn = () => [...order.slice(turn % order.length), ...order.slice(0, turn % order.length)];
-  const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
     /** Updates the endpoints from the database. @returns leases to give back, of endpoints that are not open any more */
@@ -56,15 +47,12 @@ export function createEndpointQueues(limits: QueueLimits) {
       order = [...queues.values()];
       return orphans;
     },
-    /** True if a delivery of an open endpoint has become due since the last update. */
-    isDue: (now: number) =>
-      order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants(): LeaseRequest[] {
       const held = order.reduce((sum, queue) => sum + queue.held.size, 0);
       let left = underWay < limits.maxAttempts ? limits.maxHeld - held : 0;
       const requests: LeaseRequest[] = [];
       for (const queue of inTurn()) {
-        const limit = Math.min(roomOf(queue, limits, areProbesFree()), left);
+        const limit = Math.min(roomOf(queue, limits), left);
         if (limit <= 0) continue;
         requests.push({ partnerId: queue.endpoint.partnerId, limit, except: [...queue.held] });
         left -= limit;
@@ -93,23 +81,20 @@ export function createEndpointQueues(limits: QueueLimits) {
       for (const [passed, queue] of inTurn().entries()) {
         const [first] = queue.waiting;
         if (first === undefined || first.leasedAtMs < leasedSinceMs) continue;
-        if (!mayStart(queue, limits, areProbesFree())) continue;
+        if (!mayStart(queue, limits)) continue;
         queue.waiting.shift();
         turn = (turn + passed + 1) % order.length;
-        const isProbe = isFailing(queue);
         queue.underWay++;
         underWay++;
-        if (isProbe) probes++;
-        return { queue, delivery: first.delivery, isProbe };
+        return { queue, delivery: first.delivery };
       }
       return null;
     },
     /** Frees the attempt's slot. The delivery stays leased here until `forget`. */
-    end({ queue, isProbe }: RunningAttempt, hasFailed: boolean): void {
+    end({ queue }: RunningAttempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
-      if (isProbe) probes--;
-      queue.failures = hasFailed ? queue.failures + 1 : 0;
+      queue.isFailing = hasFailed;
     },
     forget(delivery: LeasedDelivery): void {
       queues.get(delivery.partnerId)?.held.delete(delivery.id);
@@ -133,7 +118,8 @@ function newQueue(endpoint: SendableEndpoint) {
     isOpen: true,
     /** True if the database may have a due delivery that nobody has leased. */
     mayHaveDue: false,
-    failures: endpoint.failingSince === null ? 0 : failuresUntilFailing,
+    /** True after a failed attempt, until an attempt succeeds. */
+    isFailing: endpoint.failingSince !== null,
     underWay: 0,
     waiting: [] as WaitingDelivery[],
     /** The ids of deliveries that are leased here, and neither finished nor given back. */
@@ -142,28 +128,23 @@ function newQueue(endpoint: SendableEndpoint) {
 }
 
 function bringUpToDate(queue: EndpointQueue, endpoint: SendableEndpoint, now: number): void {
-  if (queue.endpoint.url !== endpoint.url) queue.failures = 0;
+  if (queue.endpoint.url !== endpoint.url) queue.isFailing = false;
   queue.endpoint = endpoint;
   queue.isOpen = true;
   queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
 }
 
-function mayStart(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): boolean {
-  if (!queue.isOpen) return false;
-  if (!isFailing(queue)) return queue.underWay < limits.maxAttemptsPerEndpoint;
-  return queue.underWay < limits.maxAttemptsFailing && areProbesFree;
+function mayStart({ isOpen, isFailing, underWay }: EndpointQueue, limits: QueueLimits): boolean {
+  return isOpen && underWay < (isFailing ? 1 : limits.maxAttemptsPerEndpoint);
 }
 
-function roomOf(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): number {
-  if (!queue.isOpen || !queue.mayHaveDue) return 0;
-  const held = queue.waiting.length + queue.underWay;
-  if (isFailing(queue)) return areProbesFree ? limits.maxAttemptsFailing - held : 0;
-  // Deliveries are leased many at a time: a commit for each would cost more than the attempts.
-  return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
-}
-
-function isFailing(queue: EndpointQueue): boolean {
-  return queue.failures >= failuresUntilFailing;
+/** How many deliveries to lease. They are leased many at a time: a commit for each would cost more than the attempts. */
+function roomOf(
+  { isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue,
+  limits: QueueLimits,
+): number {
+  if (!isOpen || !mayHaveDue || waiting.length >= limits.maxAttemptsPerEndpoint / 2) return 0;
+  return (isFailing ? 1 : limits.maxHeldPerEndpoint) - waiting.length - underWay;
 }
 
 function isReached(time: number | null, now: number): boolean {

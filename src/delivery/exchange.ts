@@ -39,8 +39,6 @@ type Phase = "connect" | "tls" | "response" | "body";
 
 /** The most interim responses (1xx) to one request; servers send one or two. */
 const maxInterimResponses = 16;
-/** The longest `Retry-After`, above any wait of the schedule: no absurd number gets into arithmetic or storage. */
-const maxRetryAfterSeconds = 366 * 24 * 3600;
 
 /**
  * Reads the response to a request. A 2xx acknowledges once its body is whole, or once 16 KiB of head and body are read;
@@ -132,11 +130,10 @@ const httpDate = /^[A-Z][a-z]{2,8},? [\w -]{6,11} \d\d:\d\d:\d\d( GMT| \d{4})$/;
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   const text = value?.trim() ?? "";
-  if (/^\d+$/.test(text)) return Math.min(Number(text), maxRetryAfterSeconds);
+  if (/^\d+$/.test(text)) return Number(text);
   const zone = httpDate.exec(text)?.[1];
   const dateMs = zone === undefined ? Number.NaN : Date.parse(zone === " GMT" ? text : `${text} GMT`);
-  if (Number.isNaN(dateMs)) return null;
-  return Math.min(Math.max(Math.ceil((dateMs - nowMs) / 1000), 0), maxRetryAfterSeconds);
+  return Number.isNaN(dateMs) ? null : Math.max(Math.ceil((dateMs - nowMs) / 1000), 0);
 }
 
 export type WebhookRequest = {
@@ -156,8 +153,6 @@ export type WebhookRequest = {
 
 export type WebhookHttpOptions = {
   readonly clock?: Clock;
-  /** Idle connections kept for each endpoint's IP address; 32 by default. */
-  readonly maxIdlePerEndpoint?: number;
   /** How long an idle connection is kept; 4 s by default, because many servers close theirs after 5 s. */
   readonly idleTimeoutMs?: number;
   /** Certificates to trust instead of the runtime's roots, PEM. */
@@ -176,13 +171,13 @@ const maxResponseBytes = 16 * 1024;
  * whose DNS has changed gets no connection to its old address. The environment's proxy variables are not read.
  */
 export function createWebhookHttp(options: WebhookHttpOptions = {}) {
-  const { clock = systemClock, maxIdlePerEndpoint = 32, idleTimeoutMs = 4000, ca } = options;
+  const { clock = systemClock, idleTimeoutMs = 4000, ca } = options;
   const trust = {
     rejectUnauthorized: true,
     minVersion: "TLSv1.2",
     ...(ca === undefined ? {} : { ca }),
   } as const;
-  const keep = { keepAlive: true, maxFreeSockets: maxIdlePerEndpoint, timeout: idleTimeoutMs };
+  const keep = { keepAlive: true, timeout: idleTimeoutMs };
   const kept: Agents = { http: new http.Agent(keep), https: new https.Agent({ ...keep, ...trust }) };
   const single: Agents = { http: new http.Agent(), https: new https.Agent(trust) };
 

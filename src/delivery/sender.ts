@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
@@ -10,7 +11,6 @@ import type { AttemptResult } from "./exchange.ts";
 const senderLimits = {
   maxAttempts: 128,
   maxAttemptsPerEndpoint: 8,
-  maxAttemptsFailing: 2,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
   /** How long a lease lasts. After it, another sender takes over the deliveries of a dead process. */
@@ -46,33 +46,28 @@ export type Sender = ReturnType<typeof startSender>;
 export function startSender(dependencies: SenderDependencies) {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
-  const timers = timersOf(clock);
   const queues = createEndpointQueues(limits);
   const intake = createIntake(dependencies, queues, limits);
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
   let isClosing = false;
-  let nextLaunch: ReturnType<typeof setImmediate> | undefined;
 
-  /** Leases deliveries and begins attempts until the limits are reached or nothing is due. */
+  /**
+   * Begins attempts, and leases deliveries when none is left, until the limits are reached or nothing is due. A few
+   * attempts begin at a time (0.2 ms each), so that API calls are answered in between.
+   */
   async function fill(): Promise<void> {
-    launch();
-    while (!isClosing && (await intake.lease())) launch();
-  }
-
-  /** Begins a few attempts at a time (0.2 ms each), so that API calls are answered in between. */
-  function launch(): void {
-    clearImmediate(nextLaunch);
-    nextLaunch = undefined;
-    if (isClosing) return;
-    for (let begun = 0; begun < maxLaunchesAtOnce; begun++) {
-      const attempt = queues.next(timers.elapsed() - longestWaitMs(limits));
-      if (attempt === null) return;
+    for (let begun = 1; !isClosing; begun++) {
+      const attempt = queues.next(performance.now() - longestWaitMs(limits));
+      if (attempt === null) {
+        if (!(await intake.lease())) return;
+        continue;
+      }
       const run = carryOut(attempt).finally(() => underWay.delete(run));
       underWay.add(run);
+      if (begun % maxLaunchesAtOnce === 0) await nextTurn();
     }
-    nextLaunch = setImmediate(launch);
   }
 
   async function carryOut(attempt: RunningAttempt): Promise<void> {
@@ -94,7 +89,6 @@ export function startSender(dependencies: SenderDependencies) {
     const { error } = attempted.result;
     if (error === "ABORTED") return intake.giveBack([delivery]);
     await outbox.finish(finishedAttempt(delivery, attempted, { finishedAt: clock.now(), random }));
-    if (error !== null) intake.markStale();
   }
 
   async function work(isLookWanted: boolean): Promise<void> {
@@ -103,41 +97,33 @@ export function startSender(dependencies: SenderDependencies) {
       if (isLookWanted) await intake.look();
       await fill();
     } catch (error) {
-      intake.markStale();
       onError?.(error);
       throw error;
     }
   }
 
-  const loop = createWorkLoop(work, timers);
-  let stopPolling = timers.after(limits.pollMs, poll);
-
-  function poll(): void {
-    stopPolling = timers.after(limits.pollMs, poll);
-    void loop.wake({ look: true });
-  }
+  const loop = createWorkLoop(work);
+  const polling = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
 
   return {
     /** Polls now; resolves when every due delivery that may be sent has had its attempt. */
     async settle(): Promise<void> {
-      intake.markStale();
       await loop.wake({ look: true });
-      while (underWay.size > 0 || nextLaunch !== undefined) {
+      while (underWay.size > 0) {
         await Promise.all(underWay);
         await loop.rest();
-        await new Promise((resolve) => setImmediate(resolve));
+        await nextTurn();
       }
     },
     /** Releases leases without an attempt. Attempts under way get `drainMs`; a later sender repeats those it aborts. */
     async close(): Promise<void> {
       isClosing = true;
-      stopPolling();
-      clearImmediate(nextLaunch);
-      const takeBackCut = timers.after(limits.drainMs, () => cutOff.abort());
+      clearInterval(polling);
+      const draining = setTimeout(() => cutOff.abort(), limits.drainMs);
       await loop.rest();
       await intake.giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
       await Promise.all(underWay);
-      takeBackCut();
+      clearTimeout(draining);
     },
   };
 }
@@ -148,10 +134,6 @@ function createIntake(
   queues: EndpointQueues,
   limits: SenderLimits,
 ) {
-  const { elapsed } = timersOf(clock);
-  let revision = "";
-  let isStale = true;
-
   async function giveBack(deliveries: readonly LeasedDelivery[]): Promise<void> {
     if (deliveries.length === 0) return;
     await outbox.release(deliveries, clock.now()).finally(() => {
@@ -160,32 +142,22 @@ function createIntake(
   }
 
   return {
-    /** Updates the queues. Costs one point read, unless the outbox has changed or a delivery has become due. */
+    /** Updates the queues from the database. */
     async look(): Promise<void> {
-      await giveBack(queues.takeStale(elapsed() - longestWaitMs(limits)));
-      const current = await outbox.revision();
-      if (current === revision && !isStale && !queues.isDue(clock.now())) return;
-      revision = current;
-      isStale = false;
+      await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
       await giveBack(queues.update(await outbox.open(), clock.now()));
     },
     /** Leases deliveries. @returns false if the queues have no room, or nothing is due */
     async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;
-      const leasedAtMs = elapsed();
+      const leasedAtMs = performance.now();
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
-      // An endpoint may have more due deliveries, so the next look reads the endpoints again.
-      isStale = true;
       return true;
     },
     giveBack,
-    /** Makes the next look read the endpoints even if the outbox's revision is the same. */
-    markStale(): void {
-      isStale = true;
-    },
   };
 }
 
@@ -204,7 +176,7 @@ function finishedAttempt(
 }
 
 /** Runs the work one call at a time, however often it is woken; pauses after a failure. */
-function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapsed }: Timers) {
+function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
   let isWorking = false;
@@ -212,11 +184,11 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapse
 
   async function workOn(): Promise<void> {
     isWorking = true;
-    while (wanted.fill && elapsed() >= pausedUntilMs) {
+    while (wanted.fill && performance.now() >= pausedUntilMs) {
       const { look } = wanted;
       wanted = { look: false, fill: false };
       await work(look).catch(() => {
-        pausedUntilMs = elapsed() + errorPauseMs;
+        pausedUntilMs = performance.now() + errorPauseMs;
       });
     }
     isWorking = false;

@@ -1,30 +1,8 @@
-/** The only source of time. Tests set their own. */
+/** The only source of the date and the time of day. Tests set their own. */
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Timers that a test controls; absent for the process's timers. */
-  readonly timers?: Timers;
 };
-
-/** Monotonic time, which does not jump when the system's clock is set. */
-export type Timers = {
-  /** Milliseconds since a fixed moment. */
-  elapsed(): number;
-  /** Calls `run` once after `ms` milliseconds. @returns a function that cancels the call */
-  after(ms: number, run: () => void): () => void;
-};
-
-const systemTimers: Timers = {
-  elapsed: () => performance.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-export function timersOf({ timers = systemTimers }: Clock): Timers {
-  return timers;
-}
 
 export const systemClock: Clock = { now: () => Date.now() };
 
@@ -123,14 +101,9 @@ export function timeOfUuid(id: string): number | null {
   return match === null ? null : Number.parseInt(`${match[1]}${match[2]}`, 16);
 }
 
-/** The latest time that fits into a UUID. */
-const maxUuidTime = 2 ** 48 - 1;
-
 /** Makes the lowest UUIDv7, in sort order, of ids made at `time` (milliseconds since the epoch) or later. */
 export function lowestUuidAt(time: number): string {
-  const hex = Math.min(maxUuidTime, Math.max(0, Math.ceil(time)))
-    .toString(16)
-    .padStart(12, "0");
+  const hex = time.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 

@@ -7,31 +7,15 @@ import { runAndPause } from "./serial.ts";
 
 /** All teachers, those whom the partner has verified, or those on its watch list. */
 export const teacherChoices = ["all", "verified", "watched"] as const;
-type TeacherChoice = (typeof teacherChoices)[number];
 
-export type EventFilter = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
+/** The chosen events of the chosen teachers. `src/store/events.ts` applies the filter. */
+export type EventFilter = {
+  readonly events: readonly EventType[];
+  readonly teachers: (typeof teacherChoices)[number];
+};
 
 /** The filter of a new partner: all events of all teachers. */
 export const defaultEventFilter: EventFilter = { events: eventTypes, teachers: "all" };
-
-/**
- * True if an event is announced to a partner. `src/store/events.ts` has the same rule as SQL.
- * @param teacherId null for a test event, whose delivery is made separately
- * @param to `hasVerified` and `isWatching` are about this teacher
- */
-export function isPublishedTo(
-  { eventType, teacherId }: { readonly eventType: EventType; readonly teacherId: number | null },
-  to: {
-    readonly partner: { readonly disabledAt: number | null; readonly eventFilter: EventFilter };
-    readonly hasVerified: boolean;
-    readonly isWatching: boolean;
-  },
-): boolean {
-  const { eventFilter, disabledAt } = to.partner;
-  if (teacherId === null || disabledAt !== null || !eventFilter.events.includes(eventType)) return false;
-  const isChosen = { all: true, verified: to.hasVerified, watched: to.isWatching };
-  return isChosen[eventFilter.teachers];
-}
 
 export const keepPartnerEventsMs = 30 * 86_400_000;
 /** The most rows deleted in one commit, which then takes a few milliseconds and hardly delays other writes. */
@@ -42,7 +26,7 @@ export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: 
   const before = clock.now() - keepPartnerEventsMs;
   for (const partnerId of await eventFilter.prunable(before)) {
     const step = () => eventFilter.prune(partnerId, { before, limit: prunedRows });
-    while ((await runAndPause(step, clock)) === prunedRows);
+    while ((await runAndPause(step)) === prunedRows);
   }
 }
 

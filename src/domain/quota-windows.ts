@@ -9,7 +9,7 @@ const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86
  * How long a quota window is kept after its start. A call that is answered late is charged to the minute of its
  * arrival, and a clock that was set back needs the earlier windows.
  */
-export const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
+const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
 
 /** The calls charged to one window. `startsAt` is in milliseconds since the epoch. */
 export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
@@ -24,7 +24,7 @@ export type QuotaCharge = {
   readonly partnerId: string;
   readonly starts: WindowStarts;
   readonly calls: number;
-  /** Calls charged to the day; absent if the number is `calls`. */
+  /** Calls charged to the day, if not `calls`. */
   readonly ofDay?: number;
   readonly limits: Readonly<Record<WindowKind, number>>;
 };

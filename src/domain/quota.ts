@@ -3,9 +3,7 @@ import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import {
-  keepWindowMs,
   type QuotaCharge,
-  type QuotaWindow,
   type WindowKind,
   type WindowStarts,
   type WindowsUsed,
@@ -52,8 +50,6 @@ export type Quota = ReturnType<typeof createQuota>;
 type QuotaDependencies = {
   readonly clock: Clock;
   readonly store: Pick<QuotaStore, "used" | "chargeMinute">;
-  /** The windows that {@link QuotaStore.windows} gave at the start. */
-  readonly stored: readonly QuotaWindow[];
 };
 
 /** A window as this process knows it: `used` as commits reported it, `underWay` as running calls may charge it. */
@@ -68,43 +64,26 @@ type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
  * call that a commit would accept.
  */
 export function createQuota(dependencies: QuotaDependencies) {
-  const { clock, stored } = dependencies;
-  /** The known windows, by kind, start and partner id. */
-  const windows = {
-    minute: new Map<number, Map<string, KnownWindow>>(),
-    day: new Map<number, Map<string, KnownWindow>>(),
-  };
-  for (const { kind, startsAt, partnerId, used } of stored) windowOf(partnerId, kind, startsAt).used = used;
-
-  function windowOf(partnerId: string, kind: WindowKind, startsAt: number): KnownWindow {
-    let partners = windows[kind].get(startsAt);
-    if (partners === undefined) {
-      for (const other of windows[kind].keys())
-        if (other < startsAt - keepWindowMs[kind]) windows[kind].delete(other);
-      partners = new Map();
-      windows[kind].set(startsAt, partners);
-    }
-    const known = partners.get(partnerId) ?? { startsAt, used: 0, underWay: 0 };
-    partners.set(partnerId, known);
-    return known;
-  }
+  /** The last windows of each partner. */
+  const last = new Map<string, KnownWindows>();
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    const { minute, day } = windowStartsAt(at);
-    return { minute: windowOf(partnerId, "minute", minute), day: windowOf(partnerId, "day", day) };
+    const starts = windowStartsAt(at);
+    const known = last.get(partnerId);
+    const windowOf = (kind: WindowKind): KnownWindow =>
+      known?.[kind].startsAt === starts[kind]
+        ? known[kind]
+        : { startsAt: starts[kind], used: 0, underWay: 0 };
+    const windows = { minute: windowOf("minute"), day: windowOf("day") };
+    last.set(partnerId, windows);
+    return windows;
   }
 
   return {
     /** Opens a call at its arrival, before its partner is known. */
     open(): QuotaCall {
-      const cameAt = clock.now();
+      const cameAt = dependencies.clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
-    },
-    /** A partner's state now, as this process knows it. */
-    state(partner: Partner): QuotaState {
-      const now = clock.now();
-      const known = knownOf(partner, now);
-      return stateOf({ partner, known, used: usedOrUnderWay(known) }, now);
     },
   };
 }
@@ -116,9 +95,9 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   /** The use of the windows that the database last reported for this partner. */
   let reported: WindowsUsed | undefined;
 
-  function requireOwner() {
+  function account(): Account {
     if (owner === undefined) throw new TvsError("INTERNAL", "the call was not let in");
-    return owner;
+    return { ...owner, used: reported ?? usedOrUnderWay(owner.known) };
   }
 
   /** Replaces the call's reservation. */
@@ -136,8 +115,14 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     owner = { partner, known: knownOf(partner) };
   }
 
+  /** @throws QuotaExceeded if the minute or the day has room for fewer calls */
+  function requireRoom(minute: number, day: number): void {
+    const room = left(account());
+    if (room.minute < minute || room.day < day) throw exceeded(account(), day, clock.now());
+  }
+
   function update(used: WindowsUsed): void {
-    const { known } = requireOwner();
+    const { known } = account();
     reported = used;
     for (const kind of ["minute", "day"] as const) known[kind].used = Math.max(known[kind].used, used[kind]);
   }
@@ -148,22 +133,17 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   }
 
   function starts(): WindowStarts {
-    const { minute, day } = requireOwner().known;
+    const { minute, day } = account().known;
     return { minute: minute.startsAt, day: day.startsAt };
   }
 
   async function reread(): Promise<void> {
-    update(await store.used(requireOwner().partner.partnerId, starts()));
+    update(await store.used(account().partner.partnerId, starts()));
   }
 
-  function chargeOf(calls: number): QuotaCharge {
-    const { partnerId, perMinute, perDay } = requireOwner().partner;
-    return { partnerId, starts: starts(), calls, limits: { minute: perMinute, day: perDay } };
-  }
-
-  function account(): Account {
-    const { partner, known } = requireOwner();
-    return { partner, known, used: reported ?? usedOrUnderWay(known) };
+  function chargeOf(calls: number, ofDay: number): QuotaCharge {
+    const { partnerId, perMinute, perDay } = account().partner;
+    return { partnerId, starts: starts(), calls, ofDay, limits: { minute: perMinute, day: perDay } };
   }
 
   return {
@@ -173,7 +153,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
      */
     reserve(partner: Partner): void {
       assign(partner);
-      if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
+      requireRoom(1, 0);
       setReserved(1, 0);
     },
     /**
@@ -182,18 +162,13 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
      * @throws QuotaExceeded if the minute or the day has too little room
      */
     chargeFor(calls: number, ofDay = calls): QuotaCharge {
-      const room = left(requireOwner().partner, account().used);
       // The use in memory includes the call that `reserve` has reserved.
-      const minuteCalls = reported === undefined ? calls - 1 : calls;
-      if (room.day < ofDay || room.minute < minuteCalls) throw exceeded(account(), ofDay, clock.now());
+      requireRoom(reported === undefined ? calls - 1 : calls, ofDay);
       setReserved(calls, ofDay);
-      return ofDay === calls ? chargeOf(calls) : { ...chargeOf(calls), ofDay };
+      return chargeOf(calls, ofDay);
     },
     /** Checks that the day has room before long work; reserves nothing. @throws QuotaExceeded */
-    expectOfDay(calls: number): void {
-      if (left(requireOwner().partner, account().used).day < calls)
-        throw exceeded(account(), calls, clock.now());
-    },
+    expectOfDay: (calls: number) => requireRoom(0, calls),
     committed,
     /** Reads the windows from the database after a refused commit. */
     reread,
@@ -209,13 +184,13 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
      */
     async charge(revision: number): Promise<boolean> {
       setReserved(1, 0);
-      const used = await store.chargeMinute(chargeOf(1), revision);
+      const used = await store.chargeMinute(chargeOf(1, 0), revision);
       if (used === null) await reread();
       else committed(used);
       return used !== null;
     },
     /** The day's used calls, as this process knows them, and the day's end in milliseconds since the epoch. */
-    day: () => ({ used: account().used.day, endsAt: windowEnd("day", requireOwner().known.day) * 1000 }),
+    day: () => ({ used: account().used.day, endsAt: windowEnd("day", account().known.day) * 1000 }),
     /** The state that the database reported; undefined if it was not read for this call, as memory may be wrong. */
     state: (): QuotaState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
@@ -231,13 +206,15 @@ function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {
   return { minute: minute.used + minute.underWay, day: day.used + day.underWay };
 }
 
-function left({ perMinute, perDay }: Partner, used: WindowsUsed): Readonly<Record<WindowKind, number>> {
+function left({ partner, used }: Account): Readonly<Record<WindowKind, number>> {
+  const { perMinute, perDay } = partner;
   return { minute: Math.max(0, perMinute - used.minute), day: Math.max(0, perDay - used.day) };
 }
 
-function stateOf({ partner, known, used }: Account, now: number): QuotaState {
+function stateOf(account: Account, now: number): QuotaState {
+  const { partner, known } = account;
   const { perMinute, perDay } = partner;
-  const { minute, day } = left(partner, used);
+  const { minute, day } = left(account);
   const resetAt = windowEnd("minute", known.minute);
   const dayEndsIn = secondsUntil(windowEnd("day", known.day), now);
   return {
@@ -257,8 +234,8 @@ function secondsUntil(time: number, now: number): number {
 }
 
 /** Makes the refusal: by the day if the day has too little room, because its wait is longer; else by the minute. */
-function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
-  const window = left(account.partner, account.used).day < calls ? "day" : "minute";
+function exceeded(account: Account, ofDay: number, now: number): QuotaExceeded {
+  const window = left(account).day < Math.max(1, ofDay) ? "day" : "minute";
   const resetAt = windowEnd(window, account.known[window]);
   const retryAfterSeconds = Math.max(1, secondsUntil(resetAt, now));
   return new QuotaExceeded({ ...stateOf(account, now), resetAt, window, retryAfterSeconds });

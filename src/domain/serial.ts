@@ -1,7 +1,5 @@
 /** Runs asynchronous work one at a time: a queue, and a repeated task. */
 
-import { type Clock, systemClock, timersOf } from "./clock.ts";
-
 /** Makes a queue: a function that runs `run` after every earlier call has ended or failed. */
 export function createSerialQueue(): <T>(run: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
@@ -16,11 +14,11 @@ export function createSerialQueue(): <T>(run: () => Promise<T>) => Promise<T> {
 const longestRestMs = 2_000;
 
 /** Runs one step, then pauses for as long as the step took: half of the time is left to other work. */
-export async function runAndPause<T>(run: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
-  const { elapsed, after } = timersOf(clock);
-  const startedAt = elapsed();
+export async function runAndPause<T>(run: () => Promise<T>): Promise<T> {
+  const startedMs = performance.now();
   const result = await run();
-  await new Promise<void>((resolve) => after(Math.min(elapsed() - startedAt, longestRestMs), resolve));
+  const tookMs = performance.now() - startedMs;
+  await new Promise((resolve) => setTimeout(resolve, Math.min(tookMs, longestRestMs)));
   return result;
 }
 
@@ -32,27 +30,23 @@ export async function runAndPause<T>(run: () => Promise<T>, clock: Clock = syste
  */
 export function repeat(
   run: (isEnded: () => boolean) => Promise<void>,
-  {
-    everyMs,
-    onError,
-    clock = systemClock,
-  }: { everyMs: number; onError: (error: unknown) => void; clock?: Clock },
+  { everyMs, onError }: { everyMs: number; onError: (error: unknown) => void },
 ): () => Promise<void> {
-  let cancel = () => {};
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
   let last = turn();
 
   async function turn(): Promise<void> {
     await run(() => ended).catch(onError);
     if (ended) return;
-    cancel = timersOf(clock).after(everyMs, () => {
+    timer = setTimeout(() => {
       last = turn();
-    });
+    }, everyMs);
   }
 
   return async () => {
     ended = true;
-    cancel();
+    clearTimeout(timer);
     await last;
   };
 }

@@ -1,11 +1,5 @@
 /** The registry that runs the service, as pages, attestations and the OpenAPI document show it (decision D8.4). */
 
-/** A checked PNG in base64. */
-export type Logo = {
-  readonly type: "image/png";
-  readonly data: string;
-};
-
 export type Contact = {
   readonly email?: string;
   readonly phone?: string;
@@ -16,7 +10,8 @@ export type Contact = {
 export type Site = {
   /** The registry's name; null without a site file. */
   readonly name: string | null;
-  readonly logo: Logo | null;
+  /** A checked PNG in base64. */
+  readonly logo: { readonly type: "image/png"; readonly data: string } | null;
   /** The colour of the page head, `#rrggbb`; white text on it is readable. */
   readonly accent: string | null;
   readonly contact: Contact;

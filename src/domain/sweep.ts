@@ -39,7 +39,7 @@ export async function sweepLicenses(
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map((teacher) => planCalendarStep(teacher, options));
-    const applied = await runAndPause(() => teachers.apply(writes), clock);
+    const applied = await runAndPause(() => teachers.apply(writes));
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
     onProgress(counts.expired + counts.started);
     refused = applied.some(Boolean) ? "" : first;
@@ -106,5 +106,5 @@ export function startSweeping(dependencies: {
     sweptFor = day;
   }
 
-  return repeat(look, { everyMs: pollIntervalMs, onError, clock });
+  return repeat(look, { everyMs: pollIntervalMs, onError });
 }

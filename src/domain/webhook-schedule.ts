@@ -37,10 +37,8 @@ type FailedAttempt = {
 /**
  * Gives the wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After`
  * replaces the jittered step, up to twice the plain step; a shorter one is ignored.
- * @throws RangeError when `attempt` is not a whole number from 1
  */
 export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttempt): number | "dead" {
-  if (!Number.isSafeInteger(attempt) || attempt < 1) throw new RangeError("attempts are counted from 1");
   const stepMs = retryStepsMs[attempt - 1];
   if (stepMs === undefined) return "dead";
   const jitteredMs = Math.floor(stepMs * (1 + maxJitterShare * random()));

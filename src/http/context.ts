@@ -5,7 +5,6 @@ import type { Call, CallObserver } from "../domain/calls.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { QuotaState } from "../domain/quota.ts";
-import type { ApiErrorCode } from "../partner/error-codes.ts";
 
 /** Facts about a request's connection, which `serve` passes to the app as Hono's bindings. */
 export type ConnectionInfo = {
@@ -96,15 +95,5 @@ export function beginTrace(method: string, route: string): CallTrace {
 export function endTrace(trace: CallTrace, status: number, observe: CallObserver | undefined): void {
   trace.ms = performance.now() - trace.ms;
   trace.status = status;
-  // A page that shows a failure itself throws no error, so the trace has no error code yet.
-  trace.error ??= usualCode(status);
   observe?.(trace);
-}
-
-/** The error code of a failure that a page shows itself; null if its status does not determine one. */
-function usualCode(status: number): ApiErrorCode | null {
-  if (status === 413) return "BODY_TOO_LARGE";
-  if (status === 429) return "ADDRESS_QUOTA";
-  if (status === 503) return "SERVICE_UNAVAILABLE";
-  return status === 400 || status === 415 ? "REQUEST_INVALID" : null;
 }

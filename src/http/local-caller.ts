@@ -1,7 +1,6 @@
 /** Recognises requests from this machine: only they may see the console and the API key of a sandbox's demo partner. */
 
-import type { Context } from "hono";
-import type { AppEnv, RequestSource } from "./context.ts";
+import type { RequestSource } from "./context.ts";
 
 /** The loopback addresses: only programs on this machine can connect from them. */
 const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
@@ -30,18 +29,7 @@ export function whyNotLocal({ env, req }: RequestSource): NotLocalReason | null 
 /** A sandbox's demo partner and its API key. */
 export type DemoPartner = { readonly partnerId: string; readonly apiKey: string };
 
-/** Makes the placeholder that examples show instead of an API key. */
-export function makePlaceholderKey(sandbox: boolean): string {
-  return sandbox ? "tvs_test_YOUR_KEY" : "tvs_live_YOUR_KEY";
-}
-
-/** Returns the demo partner if its API key may be shown to the caller, else null. */
-export type DemoForCaller = (c: Context<AppEnv>) => DemoPartner | null;
-
-/**
- * Makes the function that gives the demo partner to local requests only.
- * @param demo undefined on a live service
- */
-export function createLocalDemo(demo: DemoPartner | undefined): DemoForCaller {
-  return (c) => (demo !== undefined && whyNotLocal(c) === null ? demo : null);
+/** Returns the demo partner if its API key may be shown to the caller. @param demo undefined on a live service */
+export function demoForCaller(source: RequestSource, demo: DemoPartner | undefined): DemoPartner | null {
+  return demo !== undefined && whyNotLocal(source) === null ? demo : null;
 }

@@ -31,7 +31,7 @@ const retryAfterSeconds = "1";
 const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
- * Makes the answer to a failure, and sets the trace's error code. The body has the contract's shape, `{statusCode,
+ * Makes the answer to a failure, and records its code in the trace. The body has the contract's shape, `{statusCode,
  * message}`, or is problem details (RFC 9457) if `Accept` names them. The headers are set on Hono's context, so that an
  * error page can have another body with the same headers.
  */
@@ -39,11 +39,9 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
   const code = publicCodeOf(known.code);
   const { status, title } = errorCodes[code];
-  const [trace, issuer] = [c.get("trace"), c.get("issuer")];
-  trace.error = code;
-  if (status >= 500) logFailure(known, trace);
+  if (status >= 500) logFailure(known, c.get("trace"));
   const wait = { retryAfterSeconds: known.retryAfterSeconds };
-  for (const [name, value] of Object.entries(failureHeaders(code, issuer))) c.header(name, value);
+  markFailure(code, c);
   c.header("Cache-Control", "no-store");
   if (wait.retryAfterSeconds !== undefined) c.header("Retry-After", String(wait.retryAfterSeconds));
   else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
@@ -51,10 +49,16 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const message = publicMessage(known, code);
   const isProblem = acceptsMediaType(c.req.header("Accept"), problemType);
   const body = isProblem
-    ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...wait }
+    ? { type: helpAddress(code, c.get("issuer")), title, status, detail: message, code, ...wait }
     : { statusCode: status, message, ...wait };
   const type = isProblem ? problemType : "application/json";
   return c.body(JSON.stringify(body), status as ContentfulStatusCode, { "Content-Type": type });
+}
+
+/** Sets the trace's error code, and the headers that name and explain the code. */
+export function markFailure(code: ApiErrorCode, c: Context<AppEnv>): void {
+  c.get("trace").error = code;
+  for (const [name, value] of Object.entries(failureHeaders(code, c.get("issuer")))) c.header(name, value);
 }
 
 const problemType = "application/problem+json";

@@ -7,18 +7,17 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { v7 as uuidv7 } from "uuid";
 import { resolvesWithin } from "../domain/deadline.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
-import { formatHostPort, hostUnavailableError, toListenError } from "./listen-error.ts";
 import { createAddressTest } from "./peer.ts";
 import { failureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
 import {
   loopbackHost,
   openTlsTerminator,
+  type TlsClients,
   type TlsCredentials,
   type TlsLimits,
-  type TlsPeer,
-  type TlsTerminator,
 } from "./tls.ts";
 
 /** The app that answers requests; a Hono app fits. */
@@ -65,8 +64,11 @@ export type Listener = {
   close(): Promise<void>;
 };
 
+/** The remote end of a TCP connection. */
+type Peer = { readonly address: string; readonly port: number };
+
 /** Answers a request of the client at `peer`. */
-type Answer = (request: Request, peer: TlsPeer) => Response | Promise<Response>;
+type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
 
 type ServerOptions = {
   readonly answer: Answer;
@@ -110,7 +112,8 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
   if (tls !== undefined) {
     const at = { host: server.host, port: tls.port };
     const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
-    const open = (innerPort: number) => openTlsTerminator({ ...terminating, innerPort }, at);
+    const open = (innerPort: number, clients: TlsClients) =>
+      openTlsTerminator({ ...terminating, innerPort, clients }, at);
     secure = await openSecureServer(call, server, open).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
@@ -131,33 +134,31 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
 async function openSecureServer(
   fetch: HttpApp["fetch"],
   options: Omit<ServerOptions, "port" | "answer">,
-  open: (innerPort: number) => Promise<TlsTerminator>,
+  open: (innerPort: number, clients: TlsClients) => Promise<Server>,
 ): Promise<Server> {
-  let terminator: TlsTerminator | undefined;
+  const clients: TlsClients = new Map();
   const inner = await openServer({
     ...options,
     host: loopbackHost,
     port: 0,
-    answer(request, peer) {
-      const connection = terminator?.peerOf(peer) ?? null;
-      return connection === null
+    answer(request, { address, port }) {
+      // Another program on this machine may have the same local port at another loopback address.
+      const client = address === loopbackHost ? clients.get(port) : undefined;
+      return client === undefined
         ? new Response(null, { status: 403, headers: { Connection: "close" } })
-        : fetch(request, connection);
+        : fetch(request, client);
     },
   });
-  try {
-    const opened = await open(inner.port);
-    terminator = opened;
-    return {
-      port: opened.port,
-      async close(withinMs) {
-        await Promise.all([opened.close(withinMs), inner.close(withinMs)]);
-      },
-    };
-  } catch (error) {
+  const terminator = await open(inner.port, clients).catch(async (error) => {
     await inner.close(0);
     throw error;
-  }
+  });
+  return {
+    port: terminator.port,
+    async close(withinMs) {
+      await Promise.all([terminator.close(withinMs), inner.close(withinMs)]);
+    },
+  };
 }
 
 async function openServer(options: ServerOptions): Promise<Server> {
@@ -207,7 +208,7 @@ async function discardBody({ body }: Request): Promise<void> {
 }
 
 /** The peer of a connection that is already closed. */
-const nobody: TlsPeer = { address: "", port: 0 };
+const nobody: Peer = { address: "", port: 0 };
 
 async function openNodeServer({
   answer,
@@ -274,4 +275,40 @@ async function resolveHost(at: { host: string; port: number }): Promise<string> 
   } catch (error) {
     throw hostUnavailableError(at, error);
   }
+}
+
+/** Makes the error of a port that cannot be opened, with a remedy. It reads the code of the runtime's error: the messages of Bun, Deno and Node differ, their codes hardly do. */
+function toListenError(error: unknown, at: { host: string; port: number }): TvsError {
+  if (isTvsError(error)) return error;
+  const refused = (problem: string) =>
+    new TvsError("REFUSED", `${formatHostPort(at)} ${problem}`, { cause: error });
+  switch ((error as { code?: unknown } | null)?.code) {
+    case "EADDRINUSE":
+      return refused(
+        "is in use: stop the program that listens there, or choose another port (0 picks a free one)",
+      );
+    case "EACCES":
+    case "EPERM":
+      return refused(
+        "may not be opened by this user: choose a port from 1024 up, or grant the right to open it",
+      );
+    case "EADDRNOTAVAIL":
+    case "EAFNOSUPPORT":
+    // Deno's code for an IP address that this machine does not have.
+    case "EINVAL":
+      return hostUnavailableError(at, error);
+    default:
+      return refused(`could not be opened: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Makes the error if `host` has no IP address, or none of this machine. */
+function hostUnavailableError(at: { host: string; port: number }, cause?: unknown): TvsError {
+  const text = `${formatHostPort(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
+  return new TvsError("REFUSED", text, { cause });
+}
+
+/** Writes `host:port` as in a URL, with brackets around an IPv6 address. */
+function formatHostPort(at: { host: string; port: number }): string {
+  return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }

@@ -38,6 +38,7 @@ type TerminatorOptions = {
   readonly credentials: TlsCredentials;
   readonly limits: TlsLimits;
   readonly innerPort: number;
+  readonly clients: TlsClients;
   readonly isTrusted: (remoteAddress: string) => boolean;
 };
 
@@ -48,41 +49,37 @@ const ciphers = ["ECDSA", "RSA"]
   )
   .join(":");
 
-/** The remote end of a TCP connection. */
-export type TlsPeer = { readonly address: string; readonly port: number };
+/** The clients of the connections to the inner listener, by the local port of each connection. */
+export type TlsClients = Map<number, ConnectionInfo>;
 
 /** The IP address of the inner listener; the terminator also connects from it. */
 export const loopbackHost = "127.0.0.1";
-
-export type TlsTerminator = Awaited<ReturnType<typeof openTlsTerminator>>;
 
 /**
  * Opens the TLS port.
  * @throws TvsError REFUSED if the key does not fit the certificate; or the runtime's error, such as EADDRINUSE
  */
 export async function openTlsTerminator(
-  { credentials, limits, innerPort, isTrusted }: TerminatorOptions,
+  { credentials, limits, innerPort, clients, isTrusted }: TerminatorOptions,
   at: { readonly host: string; readonly port: number },
 ) {
   assertCredentials(credentials);
   const connections = createConnections(limits, isTrusted);
-  /** The client of each connection to the inner listener, by the local port of that connection. */
-  const peers = new Map<number, ConnectionInfo>();
   let isClosing = false;
 
   function pass(outer: TLSSocket): void {
     connections.secure(outer);
-    const peer = {
+    const client = {
       remoteAddress: outer.remoteAddress ?? "",
       tls: true,
       clientCertificate: certificateOf(outer),
     };
     const inner = connect({ host: loopbackHost, port: innerPort }, () => {
       const port = inner.localPort as number;
-      peers.set(port, peer);
+      clients.set(port, client);
       inner.once("close", () => {
         // A later connection may already have the same port.
-        if (peers.get(port) === peer) peers.delete(port);
+        if (clients.get(port) === client) clients.delete(port);
       });
       outer.pipe(inner).pipe(outer);
       for (const socket of [outer, inner]) socket.on("data", refresh);
@@ -131,12 +128,6 @@ export async function openTlsTerminator(
   });
   return {
     port: (server.address() as AddressInfo).port,
-    /**
-     * Finds the client of a request to the inner listener. @returns null if another program on this machine connected,
-     * which may have the same local port at another loopback address
-     */
-    peerOf: ({ address, port }: TlsPeer): ConnectionInfo | null =>
-      address === loopbackHost ? (peers.get(port) ?? null) : null,
     /** Stops listening, ends handshakes, and resolves when all connections have ended; destroys them after `withinMs`. */
     async close(withinMs: number): Promise<void> {
       isClosing = true;

@@ -1,7 +1,7 @@
 /** Verifies the answers to a client with the service's keys, and compares them with the question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { type ClientSettings, type ReceivedAnswer, send, unusableAnswer } from "./client-calls.ts";
+import { type Connection, type ReceivedAnswer, send, unusableAnswer } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import { foldRegNo } from "./reg-no.ts";
@@ -37,7 +37,7 @@ const wellKnown = "/v1/inter-agency/.well-known";
 
 /** Fetches the service's key set and key history, which says which keys are compromised. */
 async function fetchKeys(
-  connection: ClientSettings,
+  connection: Connection,
   { issuer, anchor }: ClientVerification,
   signal: AbortSignal | undefined,
 ): Promise<KeySet> {
@@ -69,7 +69,7 @@ const usableKeys = ({ refusal }: KeySet) => refusal === null;
  * Creates the function that verifies the answers to a client.
  * @returns a function that throws ClientError ENVELOPE_REFUSED unless all values are valid
  */
-export function createVerifier(connection: ClientSettings, options: ClientVerification) {
+export function createVerifier(connection: Connection, options: ClientVerification) {
   const { issuer, audience, keys: given } = options;
   const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
   return async <V extends Verification>(
@@ -77,7 +77,7 @@ export function createVerifier(connection: ClientSettings, options: ClientVerifi
     verify: (value: JsonValue, options: VerifyOptions) => Promise<V>,
     received: ReceivedAnswer,
   ): Promise<V[]> => {
-    const { signal } = received;
+    const { signal } = received.call;
     const verifyAll = (keys: KeySet) =>
       Promise.all(values.map((one) => verify(one, { keys, issuer, audience })));
     let verifications = await verifyAll(given ?? (await keysFor(usableKeys, signal)));
@@ -106,10 +106,10 @@ function isAbout({ result }: Answer, asked: Identifier): boolean {
   return asked.regNo === undefined || result.certificate?.regNo === foldRegNo(asked.regNo);
 }
 
-function isOfThisCall(signedAt: string, { info, isKeyGiven, begunAtMs, endedAtMs }: ReceivedAnswer): boolean {
+function isOfThisCall(signedAt: string, { info, call, begunAtMs, endedAtMs }: ReceivedAnswer): boolean {
   const at = Date.parse(signedAt);
   // An idempotency key that the client made for this call has no earlier answer.
-  const earliest = info.isReplay && isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
+  const earliest = info.isReplay && call.isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
   return at >= earliest - clockSlackMs && at <= endedAtMs + clockSlackMs;
 }
 

@@ -18,17 +18,6 @@ export const clientErrorCodes = {
 /** An error code of the client, or of the service (see the API reference). A newer service may send more codes. */
 export type ClientErrorCode = ApiErrorCode | keyof typeof clientErrorCodes;
 
-type ClientErrorDetails = {
-  /** The HTTP status of the last answer; null if no answer came. */
-  readonly status?: number | null;
-  /** The request id of the last answer, for questions to the operator. */
-  readonly requestId?: string | null;
-  readonly retryAfterSeconds?: number | null;
-  /** The verdict of each envelope; only with `ENVELOPE_REFUSED`. */
-  readonly verifications?: readonly Verification[];
-  readonly cause?: unknown;
-};
-
 /**
  * The error of a call that got no reliable answer. The client throws it, while the verifier returns verdicts, so that a
  * caller that forgets to check gets no answer.
@@ -36,21 +25,21 @@ type ClientErrorDetails = {
 export class ClientError extends Error {
   override readonly name = "ClientError";
   readonly code: ClientErrorCode;
-  readonly status: number | null;
-  readonly requestId: string | null;
-  readonly retryAfterSeconds: number | null;
-  readonly verifications: readonly Verification[];
+  /** The HTTP status of the last answer; null if no answer came. */
+  readonly status: number | null = null;
+  /** The request id of the last answer, for questions to the operator. */
+  readonly requestId: string | null = null;
+  readonly retryAfterSeconds: number | null = null;
+  /** The verdict of each envelope; only with `ENVELOPE_REFUSED`. */
+  readonly verifications: readonly Verification[] = [];
   /** The key with which the call can be repeated and runs only once; null if the call has no such key. */
-  idempotencyKey: string | null = null;
-  attempts = 1;
+  readonly idempotencyKey: string | null = null;
+  readonly attempts: number = 1;
 
-  constructor(code: ClientErrorCode, message: string, details: ClientErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+  constructor(code: ClientErrorCode, message: string, { cause, ...details }: Partial<ClientError> = {}) {
+    super(message, cause === undefined ? {} : { cause });
     this.code = code;
-    this.status = details.status ?? null;
-    this.requestId = details.requestId ?? null;
-    this.retryAfterSeconds = details.retryAfterSeconds ?? null;
-    this.verifications = details.verifications ?? [];
+    Object.assign(this, details);
   }
 }
 
@@ -78,18 +67,26 @@ function failureOf({ status, headers }: Response, text: string): ClientError {
   });
 }
 
-/** The settings of a client. */
-export type ClientSettings = {
-  /** The service's URL, without a trailing slash. */
+/** How a client reaches the service. */
+export type ConnectionOptions = {
+  /** The service's URL, such as `https://verify.example.org`; http is accepted only for this machine. */
   readonly baseUrl: string;
-  readonly apiKey: string | undefined;
-  readonly timeoutMs: number;
-  readonly maxRetries: number;
-  readonly maxWaitSeconds: number;
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-  /** Waits; rejects with the signal's reason if the signal aborts. */
-  readonly wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
+  /** Your API key; leave it out if your own `fetch` presents a client certificate. */
+  readonly apiKey?: string | undefined;
+  /** Time limit of each attempt in milliseconds; 15,000 by default. */
+  readonly timeoutMs?: number;
+  /** How often a failed call is repeated: 0 to 3 times, 3 by default (contract C24). */
+  readonly maxRetries?: number;
+  /** The longest wait in seconds that the service may ask for; 60 by default. A call with a longer wait fails. */
+  readonly maxWaitSeconds?: number;
+  /** Your own `fetch`, for a client certificate or a proxy. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Your own way to wait between attempts, for tests. It rejects with the signal's reason if the signal aborts. */
+  readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
+
+/** The checked options with their defaults. `baseUrl` has no trailing slash. */
+export type Connection = Required<Omit<ConnectionOptions, "apiKey">> & Pick<ConnectionOptions, "apiKey">;
 
 export type ApiCall = {
   readonly method: "GET" | "POST";
@@ -127,11 +124,9 @@ export type CallInfo = {
 export type ReceivedAnswer = {
   readonly text: string;
   readonly info: CallInfo;
+  readonly call: ApiCall;
   /** The answer's header `X-Verification-Id`; null if absent. */
   readonly verificationId: string | null;
-  readonly isKeyGiven: boolean;
-  /** The signal that the caller gave. */
-  readonly signal: AbortSignal | undefined;
   /** When the first attempt began, and when the last answer had arrived. */
   readonly begunAtMs: number;
   readonly endedAtMs: number;
@@ -144,8 +139,7 @@ export function unusableAnswer(
   { info: { requestId, attempts, idempotencyKey } }: ReceivedAnswer,
   verifications: readonly Verification[] = [],
 ): ClientError {
-  const error = new ClientError(code, message, { status: 200, requestId, verifications });
-  return Object.assign(error, { attempts, idempotencyKey });
+  return new ClientError(code, message, { status: 200, requestId, attempts, idempotencyKey, verifications });
 }
 
 const firstBackOffMs = 1_000;
@@ -153,7 +147,7 @@ const firstBackOffMs = 1_000;
 const jitter = 0.2;
 
 /** Computes the wait in milliseconds: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
-function waitBefore(error: ClientError, attempts: number, connection: ClientSettings) {
+function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
   // The service runs a call with an idempotency key once, however often the call is sent. A lookup has no key: if only
@@ -167,7 +161,7 @@ function waitBefore(error: ClientError, attempts: number, connection: ClientSett
   return status === 429 && asked > 0 ? asked * 1_000 : Math.max(asked * 1_000, backOffMs);
 }
 
-function headersOf({ apiKey }: ClientSettings, { isPublic = false, body, idempotencyKey }: ApiCall) {
+function headersOf({ apiKey }: Connection, { isPublic = false, body, idempotencyKey }: ApiCall) {
   return {
     Accept: "application/json",
     ...(apiKey === undefined || isPublic ? {} : { Authorization: `Bearer ${apiKey}` }),
@@ -205,7 +199,7 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Makes one attempt. @throws the reason of the caller's signal if the signal aborts */
 async function attempt(
-  connection: ClientSettings,
+  connection: Connection,
   call: ApiCall,
 ): Promise<{ response: Response; text: string } | ClientError> {
   const { method, path, body, signal } = call;
@@ -243,22 +237,22 @@ async function attempt(
  * Makes a call and repeats it as the contract says, always with the same idempotency key.
  * @throws ClientError if the last attempt failed too; the reason of the caller's signal if the signal aborts
  */
-export async function send(connection: ClientSettings, call: ApiCall): Promise<ReceivedAnswer> {
-  const { idempotencyKey = null, isKeyGiven = false, signal } = call;
+export async function send(connection: Connection, call: ApiCall): Promise<ReceivedAnswer> {
+  const { idempotencyKey = null } = call;
   const begunAtMs = Date.now();
   for (let attempts = 1; ; attempts++) {
     const outcome = await attempt(connection, call);
     if (!(outcome instanceof ClientError)) {
-      const { headers } = outcome.response;
+      const { text, response } = outcome;
+      const { headers } = response;
       const isReplay = headers.get("idempotent-replayed") === "true";
       const requestId = headers.get("x-request-id");
       const info = { requestId, attempts, isReplay, idempotencyKey, quota: quotaOf(headers) };
       const verificationId = headers.get("x-verification-id");
-      const times = { begunAtMs, endedAtMs: Date.now() };
-      return { text: outcome.text, info, verificationId, isKeyGiven, signal, ...times };
+      return { text, info, call, verificationId, begunAtMs, endedAtMs: Date.now() };
     }
     const milliseconds = waitBefore(outcome, attempts, connection);
     if (milliseconds === null) throw Object.assign(outcome, { attempts, idempotencyKey });
-    await connection.wait(milliseconds, signal);
+    await connection.wait(milliseconds, call.signal);
   }
 }

@@ -22,7 +22,8 @@ import {
 import {
   type ApiCall,
   type CallInfo,
-  type ClientSettings,
+  type Connection,
+  type ConnectionOptions,
   type ReceivedAnswer,
   send,
   unusableAnswer,
@@ -35,23 +36,9 @@ import type { StatementVerification } from "./verification.ts";
 import { verifyEnvelope } from "./verify-envelope.ts";
 import { verifyStatement } from "./verify-statement.ts";
 
-export type ClientOptions = {
-  /** The service's URL, such as `https://verify.example.org`; http is accepted only for this machine. */
-  readonly baseUrl: string;
-  /** Your API key; leave it out if your own `fetch` presents a client certificate. */
-  readonly apiKey?: string;
+export type ClientOptions = ConnectionOptions & {
   /** How answers are verified before you get them; without `verify`, answers are returned unverified. */
   readonly verify?: ClientVerification;
-  /** Time limit of each attempt in milliseconds; 15,000 by default. */
-  readonly timeoutMs?: number;
-  /** How often a failed call is repeated: 0 to 3 times, 3 by default (contract C24). */
-  readonly maxRetries?: number;
-  /** The longest wait in seconds that the service may ask for; 60 by default. A call with a longer wait fails. */
-  readonly maxWaitSeconds?: number;
-  /** Your own `fetch`, for a client certificate or a proxy. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Your own way to wait between attempts, for tests. */
-  readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
 export type CallOptions = {
@@ -153,7 +140,7 @@ function readBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, "");
 }
 
-function connectionOf(options: ClientOptions): ClientSettings {
+function connectionOf(options: ClientOptions): Connection {
   const { baseUrl, apiKey, fetch: ownFetch, wait = waitFor } = options;
   const { timeoutMs, maxRetries, maxWaitSeconds } = { ...defaults, ...options };
   if (apiKey !== undefined && !/^[!-~]+$/.test(apiKey))
@@ -180,7 +167,7 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** Creates the functions that make calls with signed answers. */
-function signedCalls(connection: ClientSettings, options: ClientVerification | undefined) {
+function signedCalls(connection: Connection, options: ClientVerification | undefined) {
   const verify = options === undefined ? null : createVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
     unusableAnswer("ANSWER_MISMATCH", message, received);

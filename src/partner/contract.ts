@@ -1,4 +1,19 @@
-/** The types and enumerations of the published contract: the values that partners send and receive. */
+/** The enumerations of the published contract, and its types, which are made from the schemas of data/openapi.yaml. */
+
+import type { EligibilityResult } from "./api-types.ts";
+
+export type {
+  Certificate,
+  EligibilityResult,
+  License,
+  Profile,
+  SignedEnvelope,
+  SignedStatement,
+  StatementList as ListLabel,
+  StatementRow,
+  StatementSummary,
+  WebhookEvent,
+} from "./api-types.ts";
 
 export const licenseStatuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;
 export type LicenseStatus = (typeof licenseStatuses)[number];
@@ -42,35 +57,6 @@ export const reasons = [
 ] as const;
 export type Reason = (typeof reasons)[number];
 
-/** A teacher's licence. Dates are `YYYY-MM-DD` in the service's time zone. */
-export type License = {
-  status: LicenseStatus;
-  issueDate: string | null;
-  expiryDate: string | null;
-  daysRemaining: number | null;
-};
-
-export type Certificate = { status: CertificateStatus; regNo: string | null; issueDate: string | null };
-
-export type Profile = {
-  ninVerified: boolean;
-  qualifications: { title: string; institution: string | null; year: number | null }[];
-  employment: { employer: string; role: string | null; from: string | null; to: string | null }[];
-};
-
-/** The answer about one teacher (contract C10). If `found` is false, every nullable member is null. */
-export type EligibilityResult = {
-  found: boolean;
-  source: Source | null;
-  status: LicenseStatus;
-  eligible: boolean;
-  reasons: Reason[];
-  teacher: { name: string; tId: number | null; state: string | null; category: string | null } | null;
-  license: License | null;
-  certificate: Certificate | null;
-  profile: Profile | null;
-};
-
 /** The result if the register has nobody with the requested identifier. */
 export const notFoundResult: EligibilityResult = {
   found: false,
@@ -82,61 +68,6 @@ export const notFoundResult: EligibilityResult = {
   license: null,
   certificate: null,
   profile: null,
-};
-
-/** A signed answer (contract C9). The claim `result` of `signature`, a compact JWS (RS256), is authoritative. */
-export type SignedEnvelope = {
-  verificationId: string;
-  verifiedAt: string;
-  issuer: string;
-  audience: string;
-  result: EligibilityResult;
-  signature: string;
-  signatureKid: string;
-};
-
-export type StatementRow = {
-  /** The row's number, from 1. */
-  row: number;
-  tId: number | null;
-  regNo: string | null;
-  eligible: boolean;
-  status: LicenseStatus;
-  reasons: Reason[];
-  /** Whether the listed name may be the registered teacher's; null if no name was listed or nobody was found. */
-  nameMatches: boolean | null;
-};
-
-/** The name and the reference that the partner gave its list. */
-export type ListLabel = { name: string; reference: string | null };
-
-/**
- * Counts for a statement. `listed` is the number of rows. `distinct` is the number of different people: a person listed
- * twice counts once, and so does an identifier that finds nobody. All members below it count people, not rows.
- */
-export type StatementSummary = {
-  listed: number;
-  distinct: number;
-  found: number;
-  eligible: number;
-  /** `eligible` as a percentage of `distinct`, rounded down to one decimal place. */
-  percentEligible: number;
-  byReason: Partial<Record<Reason, number>>;
-};
-
-/** One signed answer for a whole list. `signature` covers the rows by the root of a Merkle tree over them. */
-export type SignedStatement = {
-  statementId: string;
-  issuedAt: string;
-  issuer: string;
-  audience: string;
-  purpose: Purpose;
-  policyVersion: string;
-  list: ListLabel;
-  summary: StatementSummary;
-  rows: StatementRow[];
-  signature: string;
-  signatureKid: string;
 };
 
 /** The `typ` of a statement's JWS, so that no verifier accepts it as an envelope (RFC 8725 section 3.11). */
@@ -155,17 +86,3 @@ export const eventTypes = [
   "teacher.deactivated",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
-
-/** The body of a webhook delivery (contract C19). It has only public identifiers and statuses. */
-export type WebhookEvent = {
-  eventId: string;
-  eventType: EventType;
-  occurredAt: string;
-  data: {
-    tId: number | null;
-    regNo: string | null;
-    licenseStatus: LicenseStatus;
-    certificateStatus: CertificateStatus;
-    previousStatus: LicenseStatus | CertificateStatus;
-  };
-};

@@ -83,7 +83,6 @@ export {
   type Warning,
   warnings,
 } from "./reasons.ts";
-export type { VerifySignature } from "./rsa-key.ts";
 export type { VerifierKey } from "./signed-note.ts";
 export { type OfflinePack, readOfflinePack } from "./status-list.ts";
 export { type JsonValue, readStrictJson } from "./strict-json.ts";
@@ -98,12 +97,7 @@ export type {
   StatementVerification,
   Verification,
 } from "./verification.ts";
-export {
-  type SyncVerifyOptions,
-  type VerifyOptions,
-  verifyEnvelope,
-  verifyEnvelopeSync,
-} from "./verify-envelope.ts";
+export { type VerifyOptions, verifyEnvelope } from "./verify-envelope.ts";
 export { type StatementOptions, verifyStatement } from "./verify-statement.ts";
 export {
   verifyWebhook,

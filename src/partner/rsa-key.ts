@@ -1,7 +1,7 @@
 /** Checks RSA public keys (JSON Web Keys, RFC 7517, RFC 7518 section 6.3), and verifies signatures with them. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
-import { toHex } from "./bytes.ts";
+import { keepImported, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
@@ -122,57 +122,21 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
   return subgroups.every(({ prime, powers }) => powers.has(Number(modulus % prime)));
 }
 
-/**
- * A function that checks one RS256 signature. A caller with faster cryptography than WebCrypto gives its own.
- * @param kid the key id, for caches
- * @param signingInput the bytes of `header.payload`
- * @param signature as long as the modulus
- */
-export type VerifySignature = (
-  kid: string,
-  jwk: RsaPublicJwk,
-  signingInput: Uint8Array<ArrayBuffer>,
-  signature: Uint8Array<ArrayBuffer>,
-) => boolean | Promise<boolean>;
-
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-/** Imported keys: importing a key costs as much as several verifications. */
-const imported = new WeakMap<RsaPublicJwk, Promise<CryptoKey>>();
-
-function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
-  const known = imported.get(jwk);
-  if (known !== undefined) return known;
-  const key = crypto.subtle.importKey("jwk", { kty: "RSA", n: jwk.n, e: jwk.e }, algorithm, false, [
-    "verify",
-  ]);
-  imported.set(jwk, key);
-  key.catch(() => imported.delete(jwk));
-  return key;
-}
-
-/**
- * Checks RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3) with WebCrypto, which browsers have in secure contexts only
- * (https or localhost).
- */
-export async function verifyWithWebCrypto(
-  _kid: string,
-  jwk: RsaPublicJwk,
-  signingInput: Uint8Array<ArrayBuffer>,
-  signature: Uint8Array<ArrayBuffer>,
-): Promise<boolean> {
-  return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);
-}
-
-/** Whether a signature is as long as the modulus; no other can be valid (RFC 8017 section 8.2.2, step 1). */
-export function hasSignatureLength(key: VettedKey, signature: Uint8Array): boolean {
-  return signature.length === key.modulusBytes;
-}
+const importOnce = keepImported(({ n, e }: RsaPublicJwk) =>
+  crypto.subtle.importKey("jwk", { kty: "RSA", n, e }, algorithm, false, ["verify"]),
+);
 
 type SignedBytes = Readonly<Record<"signingInput" | "signature", Uint8Array<ArrayBuffer>>>;
 
-/** Whether a key made the signature of a JWS. @throws DOMException when this machine has no WebCrypto */
+/**
+ * Checks the signature of a JWS: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3). A signature that is not as long as
+ * the modulus is not valid (RFC 8017 section 8.2.2, step 1).
+ * @throws DOMException without WebCrypto, which browsers have in secure contexts only (https or localhost)
+ */
 export async function isSignedBy(key: VettedKey, { signingInput, signature }: SignedBytes): Promise<boolean> {
-  const { jwk } = key;
-  return hasSignatureLength(key, signature) && verifyWithWebCrypto(jwk.kid, jwk, signingInput, signature);
+  const { jwk, modulusBytes } = key;
+  if (signature.length !== modulusBytes) return false;
+  return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);
 }

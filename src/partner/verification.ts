@@ -2,7 +2,22 @@
 
 import type { EligibilityResult, SignedStatement, StatementRow } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
-import { type Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
+import { Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
+
+/** The options of a verification's time. */
+export type ClockOptions = {
+  /** The time of the verification; this machine's by default. */
+  readonly now?: Date;
+  /** How many seconds the clocks of service and caller may differ; 60 by default. */
+  readonly clockToleranceSeconds?: number;
+};
+
+/** Reads the time of a verification and the tolerance, in seconds. @throws TypeError if one of them is wrong */
+export function readClock({ now = new Date(), clockToleranceSeconds = 60 }: ClockOptions) {
+  if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
+  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  return { nowSeconds: now.getTime() / 1000, toleranceSeconds: clockToleranceSeconds };
+}
 
 /** The names of the checks in their order. The first check that fails gives the reason of a refusal. */
 export const checkNames = [
@@ -135,20 +150,18 @@ export type SharedClaims = {
   readonly result: EligibilityResult | null;
 };
 
-/** A verification in progress. `outcomes` has the outcomes of the checks so far, in the order of `checkNames`. */
-export type Draft = {
-  readonly outcomes: CheckOutcome[];
-  kid: string | null;
-  claims: SharedClaims | null;
-  age: AnswerAge | null;
-  claimedIssuer: string | null;
-  trust: KeyTrust | null;
-  log: LogEvidence | null;
-  statusList: ListedStatus | null;
-  warnings: readonly Warning[];
-};
+/** What the checks find. A member is null until its check has passed. */
+type Findings = {
+  -readonly [member in
+    | "kid"
+    | "age"
+    | "claimedIssuer"
+    | "trust"
+    | "log"
+    | "statusList"]: Verification[member];
+} & { claims: SharedClaims | null; warnings: readonly Warning[] };
 
-const notReached = "Not reached.";
+const notReached = { ok: null, detail: "Not reached." } as const;
 const noWarnings: readonly Warning[] = Object.freeze([]);
 
 export function passedCheck(detail: string): CheckOutcome {
@@ -159,54 +172,76 @@ export function skippedCheck(detail: string): CheckOutcome {
   return { ok: null, detail };
 }
 
-export function beginVerification(): Draft {
-  const nothing = { kid: null, claims: null, age: null, claimedIssuer: null, trust: null, log: null };
-  return { outcomes: [], ...nothing, statusList: null, warnings: noWarnings };
-}
+/** The error that ends the checks of {@link runChecks}. */
+const stopped = new Error("a check has failed");
 
-/** Adds the outcome of the next check. */
-export function addOutcome(draft: Draft, outcome: CheckOutcome): void {
-  draft.outcomes.push(outcome);
-}
-
-function describe(outcomes: readonly CheckOutcome[]): Check[] {
-  return outcomes.map(({ ok, detail }, index) => ({ name: checkNames[index] as CheckName, ok, detail }));
-}
-
-function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly Check[]): Verification {
-  const { claims, kid, age, claimedIssuer, trust, log, statusList, warnings } = draft;
-  return {
-    valid: reason === null,
-    reason,
-    verdict: reason === null ? "valid" : refusalReasons[reason].verdict,
-    verificationId: claims?.verificationId ?? null,
-    kid,
-    issuer: claims?.issuer ?? null,
-    audience: claims?.audience ?? null,
-    verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
-    result: claims?.result ?? null,
-    ...{ age, claimedIssuer, trust, log, statusList },
-    warnings: reason === null ? warnings : noWarnings,
-    checks,
+/** A verification in progress. At the check that fails, its methods throw, and {@link runChecks} ends the verification. */
+export class CheckList {
+  readonly found: Findings = {
+    kid: null,
+    claims: null,
+    age: null,
+    claimedIssuer: null,
+    trust: null,
+    log: null,
+    statusList: null,
+    warnings: noWarnings,
   };
-}
+  readonly #outcomes = new Map<CheckName, Omit<Check, "name">>();
+  #reason: RefusalReason | null = null;
 
-/** Ends a verification that passed every check. */
-export function accept(draft: Draft): Verification {
-  return conclude(draft, null, describe(draft.outcomes));
-}
-
-/** Ends a verification at the check that failed. Other checks without an outcome are marked as not reached. */
-export function failAt(draft: Draft, name: CheckName, refusal: Refusal): Verification {
-  const checks = describe(draft.outcomes);
-  for (const other of checkNames.slice(checks.length)) {
-    const isFailed = other === name;
-    checks.push({ name: other, ok: isFailed ? false : null, detail: isFailed ? refusal.detail : notReached });
+  /** Returns what a check has read, and records the outcome of that check if one is given. */
+  require<T>(name: CheckName, value: T | Refusal, outcome?: CheckOutcome): T {
+    if (value instanceof Refusal) {
+      this.refuse(name, value);
+      throw stopped;
+    }
+    if (outcome !== undefined) this.#outcomes.set(name, outcome);
+    return value;
   }
-  return conclude(draft, refusal.reason, checks);
+
+  /** Records the outcome of a check. */
+  add(name: CheckName, outcome: CheckOutcome | Refusal): void {
+    this.#outcomes.set(name, this.require(name, outcome));
+  }
+
+  refuse(name: CheckName, { reason, detail }: Refusal): void {
+    this.#reason = reason;
+    this.#outcomes.set(name, { ok: false, detail });
+  }
+
+  conclude(): Verification {
+    const { claims, kid, age, claimedIssuer, trust, log, statusList, warnings } = this.found;
+    const reason = this.#reason;
+    return {
+      valid: reason === null,
+      reason,
+      verdict: reason === null ? "valid" : refusalReasons[reason].verdict,
+      verificationId: claims?.verificationId ?? null,
+      kid,
+      issuer: claims?.issuer ?? null,
+      audience: claims?.audience ?? null,
+      verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
+      result: claims?.result ?? null,
+      ...{ age, claimedIssuer, trust, log, statusList },
+      warnings: reason === null ? warnings : noWarnings,
+      checks: checkNames.map((name) => ({ name, ...(this.#outcomes.get(name) ?? notReached) })),
+    };
+  }
+}
+
+/** Runs checks, in the order of `checkNames`, until one fails. */
+export async function runChecks(run: (list: CheckList) => Promise<void>): Promise<Verification> {
+  const list = new CheckList();
+  await run(list).catch((error: unknown) => {
+    if (error !== stopped) throw error;
+  });
+  return list.conclude();
 }
 
 /** Makes the verification of an input that could not be read as an envelope. */
 export function unopenedVerification(refusal: Refusal): Verification {
-  return failAt(beginVerification(), "form", refusal);
+  const list = new CheckList();
+  list.refuse("form", refusal);
+  return list.conclude();
 }

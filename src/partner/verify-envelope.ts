@@ -25,7 +25,7 @@ import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
 import type { KeyInSet, KeySet } from "./key-set.ts";
 import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
+import { isSignedBy } from "./rsa-key.ts";
 import {
   defaultMaxListAgeSeconds,
   findStatus,
@@ -35,31 +35,24 @@ import {
 } from "./status-list.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import {
-  accept,
-  addOutcome,
-  beginVerification,
+  type CheckList,
   type CheckOutcome,
-  type Draft,
-  failAt,
+  type ClockOptions,
   passedCheck,
+  readClock,
+  runChecks,
   type SharedClaims,
   skippedCheck,
   type Verification,
 } from "./verification.ts";
 
-export type VerifyOptions = {
+export type VerifyOptions = ClockOptions & {
   /** The keys to verify with, a result of `createKeySet`. */
   readonly keys: KeySet;
   /** The service's issuer, from the operator; any other issuer is refused. */
   readonly issuer: string;
   /** The caller's partner id; an envelope for another partner is refused. */
   readonly audience: string;
-  /** The time of the verification; this machine's by default. */
-  readonly now?: Date;
-  /** How many seconds the clocks of service and caller may differ; 60 by default. */
-  readonly clockToleranceSeconds?: number;
-  /** An implementation of RS256 other than WebCrypto. */
-  readonly verifySignature?: VerifySignature;
   /** The result of `openLogProof`; an envelope that is not the proved log entry is refused. */
   readonly proof?: LogProof;
   /** The service's status lists (`application/statuslist+jwt`), by which a withdrawn answer is refused. */
@@ -68,32 +61,19 @@ export type VerifyOptions = {
   readonly maxListAgeSeconds?: number;
 };
 
-/** Options of `verifyEnvelopeSync`: no proof, no status lists, and a synchronous RS256. */
-export type SyncVerifyOptions = Omit<VerifyOptions, "proof" | "statusLists"> & {
-  readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
-};
+/** A parsed envelope, not verified yet. `outer` has its unsigned members; null if only the bare JWS was given. */
+type Envelope = { readonly jws: CompactJws; readonly outer: OuterMembers | null };
 
-/** The JWS of an envelope or statement, not verified yet, and the outcome of the check `form`. */
-type Signed = { readonly jws: CompactJws; readonly form: CheckOutcome };
-
-/** A parsed envelope. `outer` has its unsigned members; null if only the bare JWS was given. */
-type Envelope = Signed & { readonly outer: OuterMembers | null };
-
-/** A `Signed` that passed the checks before the signature: form, header, key set and key. */
-type Opened = Signed & { readonly draft: Draft; readonly key: KeyInSet };
-
-/** The results of the cryptography. */
-type Cryptography = {
-  /** Whether the signature is good; null if this machine's cryptography failed. */
-  readonly isGood: boolean | null;
-  /** The envelope's entry in the log, or the refusal of the proof; null without a proof. */
-  readonly logged: LogFinding | Refusal | null;
+/** The signed content of a JWS, whose signature and key passed all checks. */
+type Signed = {
+  readonly payload: JsonObject;
+  /** The claim `iat`, in seconds. */
+  readonly issuedAt: number;
+  /** The key id in the header. */
+  readonly kid: string;
   /** The opened status lists; null if no list was given. */
   readonly lists: readonly (StatusList | Refusal)[] | null;
 };
-
-/** A check of the claims, after the signature and the key's state at `issuedAt` (seconds) were found good. */
-type CheckPayload = (payload: JsonObject, issuedAt: number) => Verification;
 
 const outcomes = {
   envelope: passedCheck("A well-formed envelope, strict JSON, canonical base64url."),
@@ -115,40 +95,41 @@ const outcomes = {
   ),
 };
 
-const defaultToleranceSeconds = 60;
-
-function readEnvelopeValue(value: JsonValue): Envelope | Refusal {
-  const outer = isJsonObject(value)
-    ? readOuterMembers(value)
-    : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
-  if (outer instanceof Refusal) {
-    return isStatement(value) ? refuse("IS_A_STATEMENT") : (refuseNonEnvelope(value) ?? outer);
-  }
-  const jws = splitCompactJws(outer.signature);
-  if (jws instanceof Refusal) return preferDamage(jws, outer.signature);
-  return findDamageOfHeader(jws, outer.signature) ?? { jws, outer, form: outcomes.envelope };
+/**
+ * Reads the text of an envelope or statement as JSON if it begins with a brace. Any other text, such as a bare JWS, and a
+ * value of `readStrictJson` are returned as they are.
+ */
+export function readGiven(input: string | JsonValue): JsonValue | Refusal {
+  if (typeof input !== "string") return input;
+  const text = removeByteOrderMark(input);
+  const misread = findMisreadUtf16(text);
+  if (misread !== null || !/^[\t\n\r ]*\{/.test(text)) return misread ?? text;
+  const reading = readStrictJson(text);
+  return reading instanceof Refusal ? preferDamage(reading, text) : reading;
 }
 
-/** Refuses white space in the header as damage by mail. Decoding the header later would not name the cause. */
-function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refusal | null {
-  return /[^\w-]/.test(protectedHeader) ? findDamage(text) : null;
+/** Splits a compact JWS. Damage by mail or an editor is refused as such, also in the header, which is decoded later. */
+export function splitGiven(text: string): CompactJws | Refusal {
+  const jws = splitCompactJws(text);
+  if (jws instanceof Refusal) return preferDamage(jws, text);
+  return (/[^\w-]/.test(jws.protectedHeader) ? findDamage(text) : null) ?? jws;
 }
 
 /** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. */
 function readForm(input: string | JsonValue): Envelope | Refusal {
-  if (typeof input !== "string") return readEnvelopeValue(input);
-  const text = removeByteOrderMark(input);
-  const misread = findMisreadUtf16(text);
-  if (misread !== null) return misread;
-  // A text that begins with a brace is an envelope; any other text is read as a bare JWS.
-  if (/^[\t\n\r ]*\{/.test(text)) {
-    const reading = readStrictJson(text);
-    return reading instanceof Refusal ? preferDamage(reading, text) : readEnvelopeValue(reading);
+  const given = readGiven(input);
+  if (given instanceof Refusal) return given;
+  if (typeof given === "string") {
+    const jws = splitGiven(given);
+    return jws instanceof Refusal ? (refuseNonEnvelope(given) ?? jws) : { jws, outer: null };
   }
-  const jws = splitCompactJws(text);
-  if (!(jws instanceof Refusal))
-    return findDamageOfHeader(jws, text) ?? { jws, outer: null, form: outcomes.bare };
-  return refuseNonEnvelope(text) ?? preferDamage(jws, text);
+  const outer = isJsonObject(given)
+    ? readOuterMembers(given)
+    : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
+  if (outer instanceof Refusal)
+    return isStatement(given) ? refuse("IS_A_STATEMENT") : (refuseNonEnvelope(given) ?? outer);
+  const jws = splitGiven(outer.signature);
+  return jws instanceof Refusal ? jws : { jws, outer };
 }
 
 /**
@@ -165,79 +146,105 @@ export function readHeaderOf(own: string | null, protectedHeader: string): JwsHe
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
-/** Refuses an unknown key, and names the issuer that the envelope claims, where it can be verified. */
-function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: VerifyOptions): Verification {
+/** Finds the key of a header. For an unknown key, `claimedIssuer` names the other issuer that the payload claims. */
+function findKey(list: CheckList, kid: string, payload: Uint8Array, options: VerifyOptions) {
+  const key = options.keys.keys.get(kid);
+  if (key !== undefined) return key;
   const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
-  const isForeign = claimed !== null && claimed !== issuer;
-  draft.claimedIssuer = isForeign ? claimed : null;
-  return failAt(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
+  if (claimed === null || claimed === options.issuer) return refuse("KID_UNKNOWN");
+  list.found.claimedIssuer = claimed;
+  return outcomes.foreign;
+}
+
+/** Verifies the signature, finds the envelope in the log of the proof, and opens the status lists. */
+async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLists, keys }: VerifyOptions) {
+  try {
+    if (!(await isSignedBy(key, jws))) return refuse("SIGNATURE_INVALID");
+    const logged = proof === undefined ? null : await findInLog(proof, jws);
+    const lists = statusLists === undefined ? null : await openStatusLists(statusLists, keys);
+    return { logged, lists };
+  } catch {
+    return refuse("VERIFIER_FAILED");
+  }
+}
+
+/** Checks that the key was not compromised, and was in use. The time of signing is that of the claim `iat`. */
+function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LogFinding | null): void {
+  const compromise = list.require(
+    "compromise",
+    checkCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null),
+  );
+  const { outcome, warnings, precedesCompromise } = compromise;
+  list.add("compromise", outcome);
+  list.found.warnings = warnings;
+  if (logged !== null) list.found.log = { ...logged.evidence, precedesCompromise };
+  list.add("window", checkWindow(window, issuedAt));
 }
 
 /**
- * Runs the checks that come before the signature.
+ * Runs the checks from `header` to `window`. The key comes before the claims: the thief of a key can sign any claim.
  * @param own as for {@link readHeaderOf}
  */
-export function openSigned<S extends Signed>(
-  signed: S | Refusal,
+export async function checkSigned(
+  list: CheckList,
+  jws: CompactJws,
   options: VerifyOptions,
   own: string | null,
-): (S & Opened) | Verification {
-  const draft = beginVerification();
-  if (signed instanceof Refusal) return failAt(draft, "form", signed);
-  const { jws, form } = signed;
-  addOutcome(draft, form);
-  const header = readHeaderOf(own, jws.protectedHeader);
-  if (header instanceof Refusal) return failAt(draft, "header", header);
-  draft.kid = header.kid;
-  addOutcome(draft, outcomes.header);
-  if (options.keys.refusal !== null) return failAt(draft, "keySet", options.keys.refusal);
-  draft.trust = options.keys.trust;
-  addOutcome(draft, options.keys.checked);
-  const key = options.keys.keys.get(header.kid);
-  if (key === undefined) return failUnknownKey(draft, jws, options);
-  addOutcome(draft, outcomes.key);
-  return hasSignatureLength(key, jws.signature)
-    ? { ...signed, draft, key }
-    : failAt(draft, "signature", refuse("SIGNATURE_INVALID"));
+): Promise<Signed> {
+  const { keys } = options;
+  const { kid } = list.require("header", readHeaderOf(own, jws.protectedHeader), outcomes.header);
+  list.found.kid = kid;
+  list.add("keySet", keys.refusal ?? keys.checked);
+  list.found.trust = keys.trust;
+  const key = list.require("key", findKey(list, kid, jws.payload, options), outcomes.key);
+  const answered = await runCryptography(key, jws, options);
+  const { logged, lists } = list.require("signature", answered, outcomes.signature);
+  const finding = list.require("log", logged);
+  list.add("log", finding?.outcome ?? outcomes.noProof);
+  list.found.log = finding?.evidence ?? null;
+  const payload = list.require("claims", readJwsObject(jws.payload, "payload"));
+  const issuedAt = list.require("claims", readIssuedAt(payload));
+  checkKey(list, key, issuedAt, finding);
+  return { payload, issuedAt, kid, lists };
 }
 
-/** Returns the time of the verification, in milliseconds since the Unix epoch. */
-function timeOf({ now }: VerifyOptions): number {
-  return now?.getTime() ?? Date.now();
+function checkTime(claims: SharedClaims, options: VerifyOptions): CheckOutcome | Refusal {
+  const { nowSeconds, toleranceSeconds } = readClock(options);
+  const { issuedAtSeconds, expiresSeconds, notBeforeSeconds } = claims;
+  const latestSeconds = nowSeconds + toleranceSeconds;
+  if (issuedAtSeconds > latestSeconds) return refuse("ISSUED_IN_FUTURE");
+  if (expiresSeconds !== null && expiresSeconds <= nowSeconds - toleranceSeconds)
+    return refuse("TOKEN_EXPIRED");
+  const isEarly = notBeforeSeconds !== null && notBeforeSeconds > latestSeconds;
+  return isEarly ? refuse("TOKEN_NOT_YET_VALID") : outcomes.time;
 }
 
-function checkTime(claims: SharedClaims, options: VerifyOptions): Refusal | null {
-  const nowSeconds = timeOf(options) / 1000;
-  const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
-  if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
-  const { expiresSeconds, notBeforeSeconds } = claims;
-  if (expiresSeconds !== null && expiresSeconds <= nowSeconds - tolerance) return refuse("TOKEN_EXPIRED");
-  const isEarly = notBeforeSeconds !== null && notBeforeSeconds > nowSeconds + tolerance;
-  return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
+/** Records the claims, and compares issuer, audience and times with those that the caller expects. */
+export function checkExpectedClaims(list: CheckList, claims: SharedClaims, options: VerifyOptions): void {
+  list.found.claims = claims;
+  list.add("claims", outcomes.claims);
+  list.add("issuer", claims.issuer === options.issuer ? outcomes.issuer : refuse("ISSUER_MISMATCH"));
+  const isAudience = claims.audience === options.audience;
+  list.add("audience", isAudience ? outcomes.audience : refuse("AUDIENCE_MISMATCH"));
+  list.add("time", checkTime(claims, options));
 }
 
 /** Looks up the envelope in the status lists. If it is withdrawn, it is refused only if it says eligible or VALID. */
 function checkStatus(
-  draft: Draft,
+  list: CheckList,
   claims: Claims,
-  lists: Cryptography["lists"],
+  lists: Signed["lists"],
   options: VerifyOptions,
 ): CheckOutcome | Refusal {
-  const { issuer, clockToleranceSeconds, maxListAgeSeconds } = options;
+  const { issuer, maxListAgeSeconds: maxAgeSeconds = defaultMaxListAgeSeconds } = options;
   const { eligible, license } = claims.result;
   const isYes = eligible || license?.status === "VALID";
   if (lists === null) return outcomes.noList;
   if (claims.status === null) return outcomes.noPlace;
-  const found = findStatus(claims.status, lists, {
-    issuer,
-    signedSeconds: claims.issuedAtSeconds,
-    isYes,
-    nowSeconds: timeOf(options) / 1000,
-    toleranceSeconds: clockToleranceSeconds ?? defaultToleranceSeconds,
-    maxAgeSeconds: maxListAgeSeconds ?? defaultMaxListAgeSeconds,
-  });
+  const query = { issuer, signedSeconds: claims.issuedAtSeconds, isYes, maxAgeSeconds };
+  const found = findStatus(claims.status, lists, { ...query, ...readClock(options) });
   if (found instanceof Refusal) return found;
-  draft.statusList = found;
+  list.found.statusList = found;
   const by = `the status list of ${found.signedAt}`;
   if (!found.withdrawn) return passedCheck(`Not withdrawn, by ${by}.`);
   return isYes
@@ -245,81 +252,13 @@ function checkStatus(
     : passedCheck(`The answer was no already; ${by} says withdrawn.`);
 }
 
-/** Compares issuer, audience and times with those that the caller expects. @returns null if they agree */
-export function checkExpectedClaims(
-  draft: Draft,
-  claims: SharedClaims,
-  options: VerifyOptions,
-): Verification | null {
-  draft.claims = claims;
-  addOutcome(draft, outcomes.claims);
-  if (claims.issuer !== options.issuer) return failAt(draft, "issuer", refuse("ISSUER_MISMATCH"));
-  addOutcome(draft, outcomes.issuer);
-  if (claims.audience !== options.audience) return failAt(draft, "audience", refuse("AUDIENCE_MISMATCH"));
-  addOutcome(draft, outcomes.audience);
-  const late = checkTime(claims, options);
-  if (late !== null) return failAt(draft, "time", late);
-  addOutcome(draft, outcomes.time);
-  return null;
-}
-
-/** Compares the claims with the caller's options, the unsigned members and the status lists. */
-function checkClaims(
-  { draft, outer, key }: Envelope & Opened,
-  claims: Claims | Refusal,
-  lists: Cryptography["lists"],
-  options: VerifyOptions,
-): Verification {
-  if (claims instanceof Refusal) return failAt(draft, "claims", claims);
-  const unexpected = checkExpectedClaims(draft, claims, options);
-  if (unexpected !== null) return unexpected;
-  const difference = outer === null ? null : findOuterDifference(outer, claims, key.jwk.kid);
-  if (difference !== null) return failAt(draft, "outer", difference);
-  addOutcome(draft, outer === null ? outcomes.noOuter : outcomes.outer);
-  const status = checkStatus(draft, claims, lists, options);
-  if (status instanceof Refusal) return failAt(draft, "status", status);
-  addOutcome(draft, status);
-  draft.age = computeAge(claims, timeOf(options));
-  return accept(draft);
-}
-
-/** Runs the checks from the signature on. The key comes before the claims: the thief of a key can sign any claim. */
-export function checkSigned(
-  { draft, key, jws }: Opened,
-  { isGood, logged }: Cryptography,
-  checkPayload: CheckPayload,
-): Verification {
-  if (isGood === null) return failAt(draft, "signature", refuse("VERIFIER_FAILED"));
-  if (!isGood) return failAt(draft, "signature", refuse("SIGNATURE_INVALID"));
-  addOutcome(draft, outcomes.signature);
-  if (logged instanceof Refusal) return failAt(draft, "log", logged);
-  draft.log = logged?.evidence ?? null;
-  addOutcome(draft, logged?.outcome ?? outcomes.noProof);
-  const payload = readJwsObject(jws.payload, "payload");
-  if (payload instanceof Refusal) return failAt(draft, "claims", payload);
-  const issuedAt = readIssuedAt(payload);
-  if (issuedAt instanceof Refusal) return failAt(draft, "claims", issuedAt);
-  const compromise = checkCompromise(key.window, issuedAt, logged?.checkpoint.seconds ?? null);
-  if (compromise instanceof Refusal) return failAt(draft, "compromise", compromise);
-  const { outcome, warnings, precedesCompromise } = compromise;
-  addOutcome(draft, outcome);
-  draft.warnings = warnings;
-  if (logged !== null) draft.log = { ...logged.evidence, precedesCompromise };
-  const inWindow = checkWindow(key.window, issuedAt);
-  if (inWindow instanceof Refusal) return failAt(draft, "window", inWindow);
-  addOutcome(draft, inWindow);
-  return checkPayload(payload, issuedAt);
-}
-
 /** Throws TypeError if an option is wrong: the caller's mistake must not look like a verdict on the envelope. */
 export function assertOptions(options: VerifyOptions): void {
-  const { issuer, audience, now, clockToleranceSeconds = 0, maxListAgeSeconds = 0 } = options;
-  const { statusLists = [] } = options;
+  const { issuer, audience, maxListAgeSeconds = 0, statusLists = [] } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
     throw new TypeError("verifyEnvelope needs the audience");
-  if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
-  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  readClock(options);
   if (!(maxListAgeSeconds >= 0)) throw new TypeError("maxListAgeSeconds is not a duration");
   if (!Array.isArray(statusLists) || statusLists.some((list) => typeof list !== "string"))
     throw new TypeError("statusLists is not an array of texts");
@@ -343,46 +282,15 @@ export async function verifyEnvelope(
   options: VerifyOptions,
 ): Promise<Verification> {
   assertOptions(options);
-  const opened = openSigned(readForm(input), options, null);
-  if ("verdict" in opened) return opened;
-  const answered = await runCryptography(opened, options);
-  return checkSigned(opened, answered, (payload, issuedAt) =>
-    checkClaims(opened, readClaims(payload, issuedAt), answered.lists, options),
-  );
-}
-
-/** Verifies the signature, finds the envelope in the log of the proof, and opens the status lists. */
-export async function runCryptography({ jws, key }: Opened, options: VerifyOptions): Promise<Cryptography> {
-  const { verifySignature = verifyWithWebCrypto, proof, statusLists, keys } = options;
-  try {
-    const isGood = await verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature);
-    const logged = proof === undefined ? null : await findInLog(proof, jws);
-    const lists = statusLists === undefined ? null : await openStatusLists(statusLists, keys);
-    return { isGood: isGood === true, logged, lists };
-  } catch {
-    return { isGood: null, logged: null, lists: null };
-  }
-}
-
-/**
- * Verifies an envelope with a synchronous RS256, so that a million envelopes need no million promises.
- * @returns the verdict; a `verifySignature` that throws makes it undecidable (`VERIFIER_FAILED`)
- * @throws TypeError as `verifyEnvelope` does, and if a proof or status lists are given, which need a promise
- */
-export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {
-  assertOptions(options);
-  if ("proof" in options || "statusLists" in options)
-    throw new TypeError("verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope");
-  const opened = openSigned(readForm(input), options, null);
-  if ("verdict" in opened) return opened;
-  const { jws, key } = opened;
-  let isGood: boolean | null = null;
-  try {
-    isGood = options.verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature) === true;
-  } catch {
-    // Null means that this machine's cryptography failed.
-  }
-  return checkSigned(opened, { isGood, logged: null, lists: null }, (payload, issuedAt) =>
-    checkClaims(opened, readClaims(payload, issuedAt), null, options),
-  );
+  return runChecks(async (list) => {
+    const { jws, outer } = list.require("form", readForm(input));
+    list.add("form", outer === null ? outcomes.bare : outcomes.envelope);
+    const { payload, issuedAt, kid, lists } = await checkSigned(list, jws, options, null);
+    const claims = list.require("claims", readClaims(payload, issuedAt));
+    checkExpectedClaims(list, claims, options);
+    const difference = outer === null ? outcomes.noOuter : findOuterDifference(outer, claims, kid);
+    list.add("outer", difference ?? outcomes.outer);
+    list.add("status", checkStatus(list, claims, lists, options));
+    list.found.age = computeAge(claims, readClock(options).nowSeconds);
+  });
 }

@@ -15,18 +15,14 @@ import {
   readTimeLimits,
 } from "./claims.ts";
 import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
-import { preferDamage, removeByteOrderMark } from "./file-text.ts";
 import { refuseNonEnvelope } from "./input.ts";
-import { type CompactJws, isStatement, splitCompactJws } from "./jws.ts";
+import { type CompactJws, isStatement } from "./jws.ts";
 import { hashOfLeaf, isSameHash, rootOfLeaves } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 import {
-  accept,
-  addOutcome,
-  type CheckOutcome,
-  failAt,
   passedCheck,
+  runChecks,
   type SharedClaims,
   type Stated,
   type StatementVerification,
@@ -36,8 +32,8 @@ import {
   assertOptions,
   checkExpectedClaims,
   checkSigned,
-  openSigned,
-  runCryptography,
+  readGiven,
+  splitGiven,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
@@ -52,8 +48,6 @@ const outcomes = {
 
 type StatementForm = {
   readonly jws: CompactJws;
-  /** The outcome of the check `form`. */
-  readonly form: CheckOutcome;
   /** The whole object, unsigned members included. */
   readonly given: JsonObject;
   readonly rows: readonly StatementRow[];
@@ -96,18 +90,16 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
 
 /** Splits a statement, its text or the result of `readStrictJson`, into its JWS and its rows. Verifies no signature. */
 export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
-  const read = typeof input === "string" ? removeByteOrderMark(input) : input;
-  const isJson = typeof read === "string" && /^[\t\n\r ]*\{/.test(read);
-  const given = isJson ? readStrictJson(read) : read;
-  if (given instanceof Refusal) return isJson ? preferDamage(given, read) : given;
+  const given = readGiven(input);
+  if (given instanceof Refusal) return given;
   if (!isStatement(given)) return refuseNonEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
   if (!isJsonObject(given))
     return malformed("The rows are missing: the signature alone says nothing of anybody.");
   if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");
-  const jws = splitCompactJws(given.signature);
-  if (jws instanceof Refusal) return preferDamage(jws, given.signature);
+  const jws = splitGiven(given.signature);
+  if (jws instanceof Refusal) return jws;
   const rows = readRows(given);
-  return rows instanceof Refusal ? rows : { jws, form: outcomes.form, given, rows };
+  return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
 /** A statement's claims, checked for their types only. Issuer, audience and times are compared later. */
@@ -191,25 +183,18 @@ export async function verifyStatement(
   options: StatementOptions,
 ): Promise<StatementVerification> {
   assertOptions(options);
-  const form = readStatementForm(input);
-  const root = form instanceof Refusal ? new Uint8Array() : await rootOfRows(form);
-  const opened = openSigned(form, options, statementType);
-  if ("verdict" in opened) return { ...opened, statement: null };
-  const { draft, key, rows } = opened;
   let statement: Stated | null = null;
-  const verification = checkSigned(opened, await runCryptography(opened, options), (payload, issuedAt) => {
-    const claims = readStatementClaims(payload, issuedAt);
-    if (claims instanceof Refusal) return failAt(draft, "claims", claims);
-    const { purpose, policyVersion, list, summary } = claims;
-    statement = { purpose, policyVersion, list, summary, rows: null };
-    const unexpected = checkExpectedClaims(draft, claims, options);
-    if (unexpected !== null) return unexpected;
-    const difference = findDifference(opened, claims, root, key.jwk.kid);
-    if (difference !== null) return failAt(draft, "outer", difference);
-    addOutcome(draft, outcomes.outer);
-    addOutcome(draft, outcomes.noPlace);
-    statement = { ...statement, rows };
-    return accept(draft);
+  const verification = await runChecks(async (list) => {
+    const form = list.require("form", readStatementForm(input), outcomes.form);
+    const root = await rootOfRows(form);
+    const { payload, issuedAt, kid } = await checkSigned(list, form.jws, options, statementType);
+    const claims = list.require("claims", readStatementClaims(payload, issuedAt));
+    const { purpose, policyVersion, list: label, summary } = claims;
+    statement = { purpose, policyVersion, list: label, summary, rows: null };
+    checkExpectedClaims(list, claims, options);
+    list.add("outer", findDifference(form, claims, root, kid) ?? outcomes.outer);
+    list.add("status", outcomes.noPlace);
+    statement = { ...statement, rows: form.rows };
   });
   return { ...verification, statement };
 }

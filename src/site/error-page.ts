@@ -6,7 +6,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
 import { acceptsMediaType, problemResponse } from "../http/problem.ts";
 import { formatLanguageQuery, type Language, type Texts } from "./language.ts";
-import { type Markup, type PageSender, pathToRoot } from "./shell.ts";
+import { type Markup, pathToRoot, sendFreshPage } from "./shell.ts";
 
 /** Matches the API's paths, but not the pages among them. On these paths, browsers too get the contract's JSON for a failure. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
@@ -39,17 +39,15 @@ ${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)
 
 type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
 
-/** Makes the handler of failures. A browser gets an HTML page, except on the API's paths; other callers get JSON. */
-export function createFailureHandler({ fresh }: PageSender) {
-  return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
-    const response = problemResponse(error, c);
-    if (!acceptsHtml(c) || apiPath.test(c.req.path)) return response;
-    const { path } = c.req;
-    const status = response.status as ContentfulStatusCode;
-    const { requestId } = c.get("trace");
-    return fresh(c, { path, status }, (language) => {
-      const main = failureMain(language, { status, requestId, top: pathToRoot(path) });
-      return { title: wordsFor(status, language.texts).title, main };
-    });
-  };
+/** Answers a failure. A browser gets an HTML page, except on the API's paths; other callers get JSON. */
+export function sendFailure(error: Error, c: Context<AppEnv>): Response | Promise<Response> {
+  const response = problemResponse(error, c);
+  const { path } = c.req;
+  if (!acceptsHtml(c) || apiPath.test(path)) return response;
+  const status = response.status as ContentfulStatusCode;
+  const { requestId } = c.get("trace");
+  return sendFreshPage(c, { path, status }, (language) => {
+    const main = failureMain(language, { status, requestId, top: pathToRoot(path) });
+    return { title: wordsFor(status, language.texts).title, main };
+  });
 }

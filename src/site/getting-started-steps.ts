@@ -46,7 +46,6 @@ export type GuideContext = {
 };
 
 const [valid, expired] = stateTeachers;
-const watched = `watch/${encodeURIComponent(defaultTeacher.regNo)}`;
 const regNo = valid?.regNo ?? "";
 /** The sandbox teachers that the commands ask about. */
 const asked = {
@@ -55,7 +54,7 @@ const asked = {
   tId: valid?.tId,
   nin: valid?.nin,
   expiredTId: expired?.tId,
-  watched,
+  watched: `watch/${encodeURIComponent(defaultTeacher.regNo)}`,
 };
 
 /** The parts of getting-started.sh by name. A part begins with a line `#: NAME`. */
@@ -110,11 +109,9 @@ export function listStepCommands(step: GuideStep, at: GuideContext): string {
 }
 
 /** The calls of the page's buttons, in order. Paths are relative to the page's URL. */
-export const tryCalls = {
-  me: { method: "GET", path: "me" },
-  watch: { method: "PUT", path: watched },
-  cause: { method: "POST", path: "getting-started/events" },
-  events: { method: "GET", path: "events" },
-} satisfies Readonly<Record<string, { method: string; path: string }>>;
-
-export type TryCall = keyof typeof tryCalls;
+export const tryCalls = [
+  ["me", "GET", "me"],
+  ["watch", "PUT", asked.watched],
+  ["cause", "POST", "getting-started/events"],
+  ["events", "GET", "events"],
+] as const;

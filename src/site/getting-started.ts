@@ -2,74 +2,69 @@ import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
+import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/context.ts";
-import { type DemoForCaller, makePlaceholderKey } from "../http/local-caller.ts";
-import type { AppOptions } from "../service.ts";
+import { demoForCaller } from "../http/local-caller.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
-import { formatLanguageQuery } from "./language.ts";
-import { type Markup, type PageSender, styleCspSource } from "./shell.ts";
+import { formatLanguageQuery, type Language } from "./language.ts";
+import { type Markup, sendCachedPage, sendFreshPage, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
 /** The page's sentences, in English only. They contain HTML, which `raw` inserts unescaped. */
 const texts = loadSentences(written);
 
 /**
- * Makes the handler of the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this
- * server, in the programming language that the query `?code=` names.
+ * Sends the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this server, in
+ * the programming language that the query `?code=` names.
  */
-export function createGettingStartedPage({ kept, sandbox }: PageSender, offer: DemoForCaller): PageHandler {
-  return async (c) => {
-    const demo = offer(c);
-    const asked = c.req.query("code");
-    const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
-    const about = {
-      path: "/v1/inter-agency/getting-started",
-      cspDirectives: {
-        "script-src": ["'self'"],
-        "style-src": [styleCspSource, "'self'"],
-        "connect-src": [demo === null ? "'none'" : "'self'"],
-      },
-      // A page with the demo key is for one reader, so it is not cached.
-      name: demo === null ? code.id : null,
-      // The page contains the issuer's URL, which the operator can change at any time.
-      cacheControl: "no-store",
-    };
-    return kept(c, about, (language, { issuer, site }) => {
-      const at: steps.GuideContext = {
-        issuer,
-        sandbox,
-        offered: demo !== null,
-        apiKey: demo?.apiKey ?? makePlaceholderKey(sandbox),
-        partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
-        query: formatLanguageQuery(language),
-        hasContact: Object.keys(site.contact).length > 0,
-        code,
-      };
-      return {
-        title: texts.title,
-        description: texts.lead,
-        main: guide(at),
-        scripts: ["getting-started/page.js"],
-        styles: ["getting-started/page.css"],
-      };
-    });
+export const sendGettingStarted: PageHandler = (c) => {
+  const { service, options } = c.get("parts");
+  const sandbox = service.keyKind === "test";
+  const demo = demoForCaller(c, options.demo);
+  const code = codeLanguages.find(({ id }) => id === c.req.query("code")) ?? codeLanguages[0];
+  const about = {
+    path: "/v1/inter-agency/getting-started",
+    cspDirectives: {
+      "script-src": ["'self'"],
+      "style-src": [styleCspSource, "'self'"],
+      "connect-src": [demo === null ? "'none'" : "'self'"],
+    },
   };
-}
+  const page = (language: Language, { issuer, site }: Settings) => ({
+    title: texts.title,
+    description: texts.lead,
+    main: guide({
+      issuer,
+      sandbox,
+      offered: demo !== null,
+      apiKey: demo?.apiKey ?? `tvs_${service.keyKind}_YOUR_KEY`,
+      partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
+      query: formatLanguageQuery(language),
+      hasContact: Object.keys(site.contact).length > 0,
+      code,
+    }),
+    scripts: ["getting-started/page.js"],
+    styles: ["getting-started/page.css"],
+  });
+  // A page with the demo key is for one reader.
+  if (demo !== null) return sendFreshPage(c, about, page);
+  // Browsers do not keep the page, because it contains the issuer's URL, which the operator can change at any time.
+  return sendCachedPage(c, { ...about, name: code.id, cacheControl: "no-store" }, page);
+};
 
 /**
- * Makes the handler of the page's button that causes an event for a made-up teacher. Callers who are not offered the demo key
- * get 404. So do scripts of other sites, whose requests have their own `Origin`.
+ * Causes an event for a made-up teacher when the page's button is pressed. Callers who are not offered the demo key get 404. So
+ * do scripts of other sites, whose requests have their own `Origin`.
  */
-export function createEventHandler(offer: DemoForCaller, causeEvent: AppOptions["causeEvent"]): PageHandler {
-  return async (c) => {
-    const origin = c.req.header("Origin") ?? "";
-    const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
-    if (causeEvent === undefined || offer(c) === null || !isOwn) return c.notFound();
-    c.header("Cache-Control", "no-store");
-    return c.json(await causeEvent());
-  };
-}
+export const causeSandboxEvent: PageHandler = async (c) => {
+  const { demo, causeEvent } = c.get("parts").options;
+  const origin = c.req.header("Origin") ?? "";
+  const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
+  if (causeEvent === undefined || demoForCaller(c, demo) === null || !isOwn) return c.notFound();
+  c.header("Cache-Control", "no-store");
+  return c.json(await causeEvent());
+};
 
 const exampleFiles = new Map(
   codeLanguages.flatMap((language) =>
@@ -151,12 +146,11 @@ ${codeLanguages.map(
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
 function tryPlace(at: steps.GuideContext): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.tryCalls) as [steps.TryCall, { method: string; path: string }][];
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
-<ol>${calls.map(
-    ([step, { method, path }]) =>
+<ol>${steps.tryCalls.map(
+    ([step, method, path]) =>
       html`<li><button type="button" disabled id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>

@@ -4,22 +4,19 @@ import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
 import { headingId, manualTopics, parseTopicLink, type Topic, titleOf, topicGroups } from "../manual.ts";
 import { englishTexts, formatLanguageQuery, type Language } from "./language.ts";
-import type { Page, PageSender } from "./shell.ts";
+import { type Page, sendCachedPage } from "./shell.ts";
 
 const folder = "/v1/inter-agency/help/";
 const { manual } = englishTexts;
 
-/** Makes the handlers of the operator's manual, whose topics `tvs help` prints too. */
-export function createHelpHandlers({ kept }: PageSender) {
-  const toFolder: PageHandler = (c) => c.redirect("help/", 308);
-  const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
-  const topic: PageHandler = (c) => {
-    const found = manualTopics.find(({ name }) => name === c.req.param("topic"));
-    if (found === undefined) throw new TvsError("PATH_UNKNOWN", "the manual has no such page");
-    return kept(c, { path: `${folder}${found.name}` }, (language) => topicPage(found, language));
-  };
-  return { toFolder, contents, topic };
-}
+/** Sends the contents of the operator's manual, whose topics `tvs help` prints too. */
+export const sendManual: PageHandler = (c) => sendCachedPage(c, { path: folder }, contentsPage);
+
+export const sendManualTopic: PageHandler = (c) => {
+  const found = manualTopics.find(({ name }) => name === c.req.param("topic"));
+  if (found === undefined) throw new TvsError("PATH_UNKNOWN", "the manual has no such page");
+  return sendCachedPage(c, { path: `${folder}${found.name}` }, (language) => topicPage(found, language));
+};
 
 type HelpPage = Pick<Page, "title" | "description" | "main" | "languages">;
 

@@ -4,15 +4,14 @@ import { randomBytes } from "node:crypto";
 import { Scalar } from "@scalar/hono-api-reference";
 import { html } from "hono/html";
 import { sendText } from "../api/public-document.ts";
-import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
-import type { DemoForCaller } from "../http/local-caller.ts";
+import { demoForCaller } from "../http/local-caller.ts";
 import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
 import { htmlContentType, renderPreviewTags, setSecurityHeaders } from "./shell.ts";
 
-const { shell, service } = englishTexts;
+const { shell, service: serviceName } = englishTexts;
 const preview = renderPreviewTags(shell.reference, shell.referenceAbout);
 
 /** Options with which Scalar makes no request to another host and links to none. */
@@ -37,40 +36,36 @@ function cspDirectivesOf(nonce: string) {
   };
 }
 
-export function createReferencePage(
-  { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
-  offer: DemoForCaller,
-): PageHandler {
-  return async (c) => {
-    const { issuer, site } = configuration.current().settings;
-    const nonce = randomBytes(16).toString("base64");
-    const apiKey = offer(c)?.apiKey;
-    const scalar = Scalar<AppEnv>({
-      ...withoutElsewhere,
-      cdn: "docs/scalar.js",
-      nonce,
-      pageTitle: [shell.reference, service, ...(site.name === null ? [] : [site.name])].join(" – "),
-      url: "openapi.json",
-      // A relative URL, so that the page's calls go to the host that it was loaded from.
-      servers: [{ url: new URL(issuer).pathname }],
-      theme: "default",
-      customCss: `${css}${site.accent === null ? "" : `:root { --brand: ${site.accent}; }`}`,
-      authentication: {
-        preferredSecurityScheme: "bearerKey",
-        ...(apiKey !== undefined && { securitySchemes: { bearerKey: { token: apiKey } } }),
-      },
-    });
-    const page = (await scalar(c, async () => {})) as Response;
-    setSecurityHeaders(c, cspDirectivesOf(nonce));
-    c.header("Cache-Control", "no-store");
-    const html = framed(await page.text(), String(head(site, keyKind === "test")));
-    return sendText(c, html, { type: htmlContentType });
-  };
-}
+export const sendReference: PageHandler = async (c) => {
+  const { service, options } = c.get("parts");
+  const { issuer, site } = service.configuration.current().settings;
+  const nonce = randomBytes(16).toString("base64");
+  const apiKey = demoForCaller(c, options.demo)?.apiKey;
+  const scalar = Scalar<AppEnv>({
+    ...withoutElsewhere,
+    cdn: "docs/scalar.js",
+    nonce,
+    pageTitle: [shell.reference, serviceName, ...(site.name === null ? [] : [site.name])].join(" – "),
+    url: "openapi.json",
+    // A relative URL, so that the page's calls go to the host that it was loaded from.
+    servers: [{ url: new URL(issuer).pathname }],
+    theme: "default",
+    customCss: `${css}${site.accent === null ? "" : `:root { --brand: ${site.accent}; }`}`,
+    authentication: {
+      preferredSecurityScheme: "bearerKey",
+      ...(apiKey !== undefined && { securitySchemes: { bearerKey: { token: apiKey } } }),
+    },
+  });
+  const page = (await scalar(c, async () => {})) as Response;
+  setSecurityHeaders(c, cspDirectivesOf(nonce));
+  c.header("Cache-Control", "no-store");
+  const html = framed(await page.text(), String(head(site, service.keyKind === "test")));
+  return sendText(c, html, { type: htmlContentType });
+};
 
 function head({ name }: Site, sandbox: boolean) {
   return html`<div class="site"><nav aria-label="${shell.footer}">
-<a href="../../"><strong>${name ?? service}</strong></a>
+<a href="../../"><strong>${name ?? serviceName}</strong></a>
 <a href="getting-started">${shell.gettingStarted}</a>
 <a href="help/">${shell.manual}</a>
 <a href="../../verify-envelope">${shell.verifyEnvelope}</a>

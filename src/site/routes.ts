@@ -1,110 +1,43 @@
 /** The routes of the site: the pages that people open, and the files that pages and crawlers load. */
 
 import { Buffer } from "node:buffer";
-import { type Context, Hono } from "hono";
-import { type ApiDependencies, createOpenApiHandler } from "../api/public-api.ts";
+import { Hono } from "hono";
+import { sendOpenApiDocument } from "../api/public-api.ts";
 import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
-import { createLocalDemo } from "../http/local-caller.ts";
-import type { AppOptions, Service } from "../service.ts";
-import { createEventHandler, createGettingStartedPage, sendExampleFile } from "./getting-started.ts";
-import { createHelpHandlers } from "./help.ts";
-import { createLookupHandlers } from "./public-page.ts";
-import { createReferencePage } from "./reference.ts";
-import { iconSvg, type PageSender, telephoneLink } from "./shell.ts";
-import { createEnvelopePage, sendEnvelopeFile, sendEnvelopeWorker } from "./verify-envelope.ts";
-
-type Pages = ReturnType<typeof createPages>;
-
-declare module "hono" {
-  interface ContextVariableMap {
-    pages: Pages;
-  }
-}
-
-export function createPages(
-  { service, limit }: Pick<ApiDependencies, "service" | "limit">,
-  { demo, causeEvent }: AppOptions,
-  sender: PageSender,
-) {
-  const offer = createLocalDemo(demo);
-  return {
-    openApi: createOpenApiHandler(service),
-    reference: createReferencePage(service, offer),
-    gettingStarted: createGettingStartedPage(sender, offer),
-    causeEvent: createEventHandler(offer, causeEvent),
-    help: createHelpHandlers(sender),
-    lookup: createLookupHandlers(service, limit, sender),
-    envelope: createEnvelopePage(sender),
-    site: createSiteFiles(service),
-  };
-}
-
-type Row = readonly [method: "GET" | "POST", path: string, handler: (pages: Pages) => PageHandler];
-
-/** Makes an app of routes. Handlers come from the request's context, so the list of paths exists without a service. */
-function mount(rows: readonly Row[]): Hono<AppEnv> {
-  const app = new Hono<AppEnv>();
-  for (const [method, path, handler] of rows)
-    app.on(method, path, (c: Context<AppEnv>) => handler(c.get("pages"))(c));
-  return app;
-}
+import { causeSandboxEvent, sendExampleFile, sendGettingStarted } from "./getting-started.ts";
+import { sendManual, sendManualTopic } from "./help.ts";
+import { answerLookup, showLookup } from "./public-page.ts";
+import { sendReference } from "./reference.ts";
+import { iconSvg, telephoneLink } from "./shell.ts";
+import { sendEnvelopeFile, sendEnvelopePage, sendEnvelopeWorker } from "./verify-envelope.ts";
 
 const api = "/v1/inter-agency";
 
 /** Redirects to a URL relative to the requested one, because a proxy may serve the site under a path of its own. */
-const leadTo = (target: string) => (): PageHandler => (c) => c.redirect(target, 302);
+const leadTo =
+  (target: string, status: 302 | 308 = 302): PageHandler =>
+  (c) =>
+    c.redirect(target, status);
 
 /** The routes that people open in a browser. */
-export const pageRoutes = mount([
-  ["GET", "/", ({ lookup }) => lookup.show],
-  ["POST", "/", ({ lookup }) => lookup.answer],
-  ["GET", "/verify-envelope", ({ envelope }) => envelope],
-  ["GET", "/docs", leadTo("v1/inter-agency/docs")],
-  ["GET", api, leadTo("inter-agency/docs")],
-  ["GET", `${api}/`, leadTo("docs")],
-  ["GET", `${api}/docs`, ({ reference }) => reference],
-  ["GET", `${api}/openapi.json`, ({ openApi }) => openApi],
-  ["GET", `${api}/getting-started`, (all) => all.gettingStarted],
-  ["POST", `${api}/getting-started/events`, ({ causeEvent }) => causeEvent],
-  ["GET", `${api}/help`, ({ help }) => help.toFolder],
-  ["GET", `${api}/help/`, ({ help }) => help.contents],
-  ["GET", `${api}/help/:topic`, ({ help }) => help.topic],
-]);
+export const pageRoutes = new Hono<AppEnv>()
+  .get("/", showLookup)
+  .post("/", answerLookup)
+  .get("/verify-envelope", sendEnvelopePage)
+  .get("/docs", leadTo("v1/inter-agency/docs"))
+  .get(api, leadTo("inter-agency/docs"))
+  .get(`${api}/`, leadTo("docs"))
+  .get(`${api}/docs`, sendReference)
+  .get(`${api}/openapi.json`, sendOpenApiDocument)
+  .get(`${api}/getting-started`, sendGettingStarted)
+  .post(`${api}/getting-started/events`, causeSandboxEvent)
+  .get(`${api}/help`, leadTo("help/", 308))
+  .get(`${api}/help/`, sendManual)
+  .get(`${api}/help/:topic`, sendManualTopic);
 
-type LoadText = () => Promise<{ readonly default: string }>;
-
-function script(load: LoadText): () => PageHandler {
-  const file = serveFile("text/javascript", load);
-  return () => file;
-}
-
-const guideStyle = serveFile("text/css", () => import("./getting-started.css", { with: { type: "text" } }));
-
-/** The routes of files that pages, crawlers and programs load. */
-export const fileRoutes = mount([
-  ["GET", `${api}/docs/scalar.js`, script(() => import("./scalar.bundle.js", { with: { type: "text" } }))],
-  [
-    "GET",
-    `${api}/getting-started/page.js`,
-    script(() => import("./getting-started.client.js", { with: { type: "text" } })),
-  ],
-  ["GET", `${api}/getting-started/page.css`, () => guideStyle],
-  [
-    "GET",
-    `${api}/getting-started/copy-button.js`,
-    script(() => import("./copy-button.client.js", { with: { type: "text" } })),
-  ],
-  ["GET", `${api}/examples/:language/:file`, () => sendExampleFile],
-  ["GET", "/robots.txt", ({ site }) => site.robots],
-  ["GET", "/.well-known/security.txt", ({ site }) => site.security],
-  ["GET", "/logo", ({ site }) => site.logo],
-  ["GET", "/site.css", ({ site }) => site.style],
-  ["GET", "/icon.svg", ({ site }) => site.icon],
-  ["GET", "/verify-envelope-worker.js", () => sendEnvelopeWorker],
-  ["GET", "/verify-envelope/:file", () => sendEnvelopeFile],
-]);
+const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
 
 /**
  * The texts of robots.txt by kind of key. A live service keeps crawlers from the API only: crawlers may load an answer's page,
@@ -137,35 +70,58 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
   );
 }
 
-/** Makes the handlers of small files: icon, robots.txt, security.txt, and the logo and accent colour of the settings. */
-function createSiteFiles({
-  configuration,
-  keyKind,
-  clock,
-}: Pick<Service, "configuration" | "keyKind" | "clock">) {
-  const iconFile = publicDocument(iconSvg, "image/svg+xml");
-  const robotsFile = publicDocument(robots[keyKind], plainText);
-  const settings = () => configuration.current().settings;
-  return {
-    icon: ((c) => sendDocument(c, iconFile)) satisfies PageHandler,
-    robots: ((c) => sendDocument(c, robotsFile)) satisfies PageHandler,
-    security: ((c) => {
-      const text = securityText(settings(), clock.now());
-      return text === null ? c.notFound() : sendDocument(c, publicDocument(text, plainText));
-    }) satisfies PageHandler,
-    logo: ((c) => {
-      const { logo } = settings().site;
-      if (logo === null) return c.notFound();
-      // A browser that opens the URL shows the picture as a document. This policy keeps a script in an SVG from running.
-      c.header("Content-Security-Policy", "default-src 'none'; sandbox");
-      c.header("Cache-Control", keyCacheControl);
-      c.header("Content-Type", logo.type);
-      return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
-    }) satisfies PageHandler,
-    style: ((c) => {
-      const { accent } = settings().site;
-      const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;
-      return sendDocument(c, publicDocument(css, "text/css; charset=utf-8"));
-    }) satisfies PageHandler,
-  };
-}
+const settingsOf = (c: Parameters<PageHandler>[0]) => c.get("parts").service.configuration.current().settings;
+
+const sendRobots: PageHandler = (c) =>
+  sendDocument(c, publicDocument(robots[c.get("parts").service.keyKind], plainText));
+
+const sendSecurityText: PageHandler = (c) => {
+  const text = securityText(settingsOf(c), c.get("parts").service.clock.now());
+  return text === null ? c.notFound() : sendDocument(c, publicDocument(text, plainText));
+};
+
+const sendLogo: PageHandler = (c) => {
+  const { logo } = settingsOf(c).site;
+  if (logo === null) return c.notFound();
+  // A browser that opens the URL shows the picture as a document. This policy keeps a script in an SVG from running.
+  c.header("Content-Security-Policy", "default-src 'none'; sandbox");
+  c.header("Cache-Control", keyCacheControl);
+  c.header("Content-Type", logo.type);
+  return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
+};
+
+/** Sends the site's colour as a style sheet. */
+const sendSiteStyle: PageHandler = (c) => {
+  const { accent } = settingsOf(c).site;
+  const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;
+  return sendDocument(c, publicDocument(css, "text/css; charset=utf-8"));
+};
+
+const guide = `${api}/getting-started`;
+
+/** The routes of files that pages, crawlers and programs load. */
+export const fileRoutes = new Hono<AppEnv>()
+  .get(
+    `${api}/docs/scalar.js`,
+    script(() => import("./scalar.bundle.js", { with: { type: "text" } })),
+  )
+  .get(
+    `${guide}/page.js`,
+    script(() => import("./getting-started.client.js", { with: { type: "text" } })),
+  )
+  .get(
+    `${guide}/page.css`,
+    serveFile("text/css", () => import("./getting-started.css", { with: { type: "text" } })),
+  )
+  .get(
+    `${guide}/copy-button.js`,
+    script(() => import("./copy-button.client.js", { with: { type: "text" } })),
+  )
+  .get(`${api}/examples/:language/:file`, sendExampleFile)
+  .get("/robots.txt", sendRobots)
+  .get("/.well-known/security.txt", sendSecurityText)
+  .get("/logo", sendLogo)
+  .get("/site.css", sendSiteStyle)
+  .get("/icon.svg", (c) => sendDocument(c, publicDocument(iconSvg, "image/svg+xml")))
+  .get("/verify-envelope-worker.js", sendEnvelopeWorker)
+  .get("/verify-envelope/:file", sendEnvelopeFile);

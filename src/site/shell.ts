@@ -4,10 +4,10 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { compressDocument, createDocumentCache, sendDocument, sendText } from "../api/public-document.ts";
+import { compressDocument, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
-import type { Service } from "../service.ts";
+import type { AppEnv } from "../http/context.ts";
 import { allLanguages, formatLanguageQuery, type Language, pickLanguage } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
@@ -219,48 +219,38 @@ type About = {
 
 export const htmlContentType = "text/html; charset=utf-8";
 
-export type PageSender = ReturnType<typeof createPageSender>;
+/** Sets the headers of every page. @returns the reader's language, and the function that makes the page's HTML */
+function beginPage(c: Context<AppEnv>, { path, cspDirectives }: About) {
+  const language = languageOf(c);
+  setSecurityHeaders(c, cspDirectives);
+  const sandbox = c.get("parts").service.keyKind === "test";
+  const frame = async (part: Part, { site }: Settings) =>
+    String(await pageFrame({ ...part, path, language, site, sandbox }));
+  return { language, frame };
+}
 
-export function createPageSender({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
-  const sandbox = keyKind === "test";
-  const documents = createDocumentCache(configuration);
-  return {
-    sandbox,
+/** Makes a page for this request and sends it with `no-store`. */
+export async function sendFreshPage(
+  c: Context<AppEnv>,
+  { status = 200, ...about }: About & { readonly status?: ContentfulStatusCode },
+  part: (language: Language, settings: Settings) => Part,
+): Promise<Response> {
+  const { language, frame } = beginPage(c, about);
+  c.header("Cache-Control", "no-store");
+  const { settings } = c.get("parts").service.configuration.current();
+  return sendText(c, await frame(part(language, settings), settings), { type: htmlContentType, status });
+}
 
-    /** Makes a page for this request and sends it with `no-store`. */
-    async fresh(
-      c: Context,
-      { path, cspDirectives, status = 200 }: About & { readonly status?: ContentfulStatusCode },
-      part: (language: Language) => Part,
-    ): Promise<Response> {
-      const language = languageOf(c);
-      setSecurityHeaders(c, cspDirectives);
-      c.header("Cache-Control", "no-store");
-      const { site } = configuration.current().settings;
-      const frame = pageFrame({ ...part(language), language, path, sandbox, site });
-      return sendText(c, String(await frame), { type: htmlContentType, status });
-    },
-
-    /**
-     * Sends a page from the cache of pages, which has one copy per path, `name` and language.
-     * @param about.name distinguishes pages of one path; null if the page is for this reader only and must not be cached
-     */
-    async kept(
-      c: Context,
-      about: About & { readonly name?: string | null; readonly cacheControl?: string },
-      part: (language: Language, settings: Settings) => Part | Promise<Part>,
-    ): Promise<Response> {
-      const { path, cspDirectives, name = "", cacheControl } = about;
-      const language = languageOf(c);
-      setSecurityHeaders(c, cspDirectives);
-      const make = async (settings: Settings) => {
-        const own = await part(language, settings);
-        const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
-        return compressDocument(String(await frame), htmlContentType);
-      };
-      const key = JSON.stringify([path, name, language.tag, language.asked]);
-      const document = await (name === null ? make(configuration.current().settings) : documents(key, make));
-      return sendDocument(c, document, cacheControl);
-    },
-  };
+/** Sends a page from the cache of pages, which has one copy per path, `name` and language. */
+export async function sendCachedPage(
+  c: Context<AppEnv>,
+  { name = "", cacheControl, ...about }: About & { readonly name?: string; readonly cacheControl?: string },
+  part: (language: Language, settings: Settings) => Part | Promise<Part>,
+): Promise<Response> {
+  const { language, frame } = beginPage(c, about);
+  const key = JSON.stringify([about.path, name, language.tag, language.asked]);
+  const page = await c.get("parts").documents(key, async (settings) => {
+    return compressDocument(await frame(await part(language, settings), settings), htmlContentType);
+  });
+  return sendDocument(c, page, cacheControl);
 }

@@ -3,7 +3,7 @@ import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import { type CompressedDocument, compressDocument, loadOnce, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
-import { type CspDirectives, type Markup, type PageSender, styleCspSource } from "./shell.ts";
+import { type CspDirectives, type Markup, sendCachedPage, styleCspSource } from "./shell.ts";
 
 /** The sentences of the form, which the server renders. The page's script has sentences of its own. */
 type FormTexts = typeof english;
@@ -35,14 +35,12 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
 }
 
 const loadAssets = loadOnce(async () => {
-  const [app, extras, style] = await Promise.all([
+  const [app, style] = await Promise.all([
     import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
-    import("./verify-envelope/extras.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/page.css", { with: { type: "text" } }),
   ]);
   return {
     app: await makeAsset("app.js", app.default, "text/javascript"),
-    extras: await makeAsset("extras.js", extras.default, "text/javascript"),
     style: await makeAsset("page.css", style.default, "text/css"),
   };
 });
@@ -53,9 +51,9 @@ type EnvelopeForm = {
   readonly pasted: boolean;
   readonly issuer: string;
   readonly registry: string | null;
-  /** Relative URLs. */
-  readonly scripts: Readonly<Record<"app" | "extras", string>>;
-  /** The digest of the script `app` for Subresource Integrity. */
+  /** The relative URL of the script. */
+  readonly script: string;
+  /** The digest of the script for Subresource Integrity. */
   readonly integrity: string;
 };
 
@@ -63,7 +61,7 @@ const offline = "tvs verify envelope.json --key-history key-history.jose --issue
 
 /** Makes the page's main part. The script shows `#tool`. The outcome is above the form, so that its notes are read first. */
 function envelopeMain(form: EnvelopeForm): Markup {
-  const { texts, scripts, integrity } = form;
+  const { texts, script, integrity } = form;
   const { needsScript } = texts;
   return html`<h1 id="title">${texts.title}</h1>
 <p class="lead" id="lead">${texts.lead}</p>
@@ -73,14 +71,14 @@ function envelopeMain(form: EnvelopeForm): Markup {
 <p>${needsScript.how}</p>
 <pre tabindex="0"><code>${offline}</code></pre>
 </div>
-<div id="tool" hidden data-extras="${scripts.extras}" data-pack="v1/inter-agency/offline-pack" data-worker="verify-envelope-worker.js"
+<div id="tool" hidden data-pack="v1/inter-agency/offline-pack" data-worker="verify-envelope-worker.js"
  data-log-key="v1/inter-agency/log/key" data-issuer="${form.issuer}" data-registry="${form.registry ?? ""}">
 <div id="outcome"></div>
 <div id="entry" class="screen">
 ${envelopePart(form)}
 </div>
 </div>
-<script type="module" src="${scripts.app}" integrity="${integrity}"></script>`;
+<script type="module" src="${script}" integrity="${integrity}"></script>`;
 }
 
 function envelopePart(form: EnvelopeForm): Markup {
@@ -159,29 +157,26 @@ ${control}</div>`;
 }
 
 /**
- * Makes the handler of the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It
- * fetches the keys from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
+ * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It fetches the keys
+ * from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
  */
-export function createEnvelopePage({ kept }: PageSender): PageHandler {
-  return (c) => {
-    const pasted = c.req.query("keys") === "pasted";
-    const about = {
-      path: "/verify-envelope",
-      name: pasted ? "pasted" : "fetched",
-      cspDirectives: cspDirectivesOf(pasted),
-      cacheControl: "no-cache",
-    };
-    return kept(c, about, async ({ tag }, { issuer, site }) => {
-      const { app, extras, style } = await loadAssets();
-      const texts = languages[tag] ?? english;
-      const at = (name: string) => `verify-envelope/${name}`;
-      const scripts = { app: at(app.name), extras: at(extras.name) };
-      const { integrity } = app;
-      const main = envelopeMain({ texts, pasted, issuer, registry: site.name, scripts, integrity });
-      return { title: texts.title, description: texts.lead, main, styles: [at(style.name)] };
-    });
+export const sendEnvelopePage: PageHandler = (c) => {
+  const pasted = c.req.query("keys") === "pasted";
+  const about = {
+    path: "/verify-envelope",
+    name: pasted ? "pasted" : "fetched",
+    cspDirectives: cspDirectivesOf(pasted),
+    cacheControl: "no-cache",
   };
-}
+  return sendCachedPage(c, about, async ({ tag }, { issuer, site }) => {
+    const { app, style } = await loadAssets();
+    const texts = languages[tag] ?? english;
+    const at = (name: string) => `verify-envelope/${name}`;
+    const served = { script: at(app.name), integrity: app.integrity };
+    const main = envelopeMain({ texts, pasted, issuer, registry: site.name, ...served });
+    return { title: texts.title, description: texts.lead, main, styles: [at(style.name)] };
+  });
+};
 
 export const sendEnvelopeFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));

@@ -1,7 +1,6 @@
 /** Inserts events, the partners that may fetch each event, and their deliveries. No other file inserts events. */
 
 import type { TeacherEvent } from "../domain/events.ts";
-import { wakeSendersSql } from "./deliveries.ts";
 import { bind, insertStatements } from "./driver/driver.ts";
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
@@ -25,7 +24,7 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** The domain's `isPublishedTo` (domain/event-filter.ts) in SQL. */
+/** SQL: whether a partner gets the event, by its event filter. A test event has no teacher. */
 const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(event_filter, '"' || event_type || '"') > 0
   AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
@@ -51,7 +50,6 @@ export function eventStatements(teachers: readonly { id: number; events: readonl
     ...insertStatements("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
-    wakeSendersSql,
   ];
 }
 
@@ -62,6 +60,5 @@ export function testEventSql(event: TeacherEvent, to: { deliveryId: string; part
       [event.eventId, null, event.eventType, event.occurredAt, event.body],
     ]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    wakeSendersSql,
   ];
 }

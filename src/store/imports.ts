@@ -113,15 +113,7 @@ export type ImportStore = ReturnType<typeof createImportStore>;
 export function createImportStore(driver: Driver, stagingFolder: string, acting = serviceActor) {
   const recorded = createChangeRecorder(acting);
   const isFile = driver.kind === "embedded";
-  let lastVersion: number | null = null;
   let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
-
-  /** Whether another connection has committed since our last commit, which shows in `data_version`. */
-  function othersWrote(row: Row = {}): boolean {
-    const before = lastVersion;
-    lastVersion = integer(row, "data_version");
-    return before !== null && before !== lastVersion;
-  }
 
   return {
     ...createImportHistory(driver),
@@ -129,33 +121,30 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     /**
      * Plans a chunk, and writes it and the progress in one transaction.
      * @param plan awaits only the teachers that it gets; it may be called twice
-     * @returns null if another import has begun; nothing is written then. Otherwise `heldMs`, for how long other
-     *   writers were blocked, and `othersWrote`, whether another connection has written since the last chunk
+     * @returns null if another import has begun; nothing is written then. Otherwise the plan, and for how long other
+     *   writers were blocked
      */
     async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
       { id }: Pick<ImportRun, "id">,
       plan: (teachers: ImportedTeachers) => Promise<P>,
     ) {
       let begunAt = 0;
-      const done = await driver.write(async (tx) => {
+      const planned = await driver.write(async (tx) => {
         begunAt = performance.now();
-        const [underWay = [], [version] = []] = await tx.batch([
-          bind(selectUnderWay, [id]),
-          ...(isFile ? [bind("PRAGMA data_version")] : []),
-        ]);
-        if (underWay.length === 0) return null;
+        const [underWay] = await tx.query(selectUnderWay, [id]);
+        if (underWay === undefined) return null;
         const planned = await plan(teachersIn(tx));
         await storeWrites(tx, planned.writes);
         const { inserted, updated, unchanged, events, losses, applied } = planned.next;
         const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
-        await tx.batch([bind(advance, [...progress, id])]);
-        return { planned, version };
+        await tx.query(advance, [...progress, id]);
+        return planned;
       });
-      if (done === null) return null;
+      if (planned === null) return null;
       const heldMs = performance.now() - begunAt;
       // A checkpoint at this point blocks no writer. Without it a service would have to copy the long WAL in a call.
       if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
-      return { planned: done.planned, heldMs, othersWrote: isFile && othersWrote(done.version) };
+      return { planned, heldMs };
     },
     /** Begins an import and abandons an unfinished one. @param start `isSample` for made-up teachers of a sandbox */
     begin(
@@ -192,8 +181,8 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const digests = rejections === null ? null : JSON.stringify(rejections);
       const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
       return driver.write(async (tx) => {
-        const [underWay = []] = await tx.batch([bind(selectUnderWay, [id])]);
-        if (underWay.length === 0) return false;
+        const [underWay] = await tx.query(selectUnderWay, [id]);
+        if (underWay === undefined) return false;
         await tx.batch([bind(finishImport, args), ...insertCodes(id, codes)]);
         return true;
       });
@@ -216,8 +205,7 @@ async function tune(driver: Driver, isBulk: boolean): Promise<void> {
 }
 
 function teachersIn(tx: Transaction) {
-  const query: Driver["query"] = async (sql, args = []) => (await tx.batch([bind(sql, args)]))[0] ?? [];
-  const { findMany, findOwners } = createImportReads({ query });
+  const { findMany, findOwners } = createImportReads(tx);
   return { findMany, findOwners, apply: (writes: readonly TeacherWrite[]) => applyWrites(tx, writes) };
 }
 

@@ -1,4 +1,4 @@
-import type { QuotaCharge, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
+import type { QuotaCharge, QuotaWindow, WindowStarts } from "../domain/quota-windows.ts";
 import { callWriter } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
@@ -41,6 +41,5 @@ export function createQuotaStore(driver: Driver, commit: Commit) {
   };
 }
 
-type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: number; used: number };
 const quotaWindow = rowReader<QuotaWindow>({ partnerId: text, kind: text, startsAt: integer, used: integer });
 const timesOf = ({ minute, day }: WindowStarts) => [minute, day];

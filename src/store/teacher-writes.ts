@@ -129,23 +129,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   return [bind(sql, [formatRowsAsJson(rows)])];
 }
 
-/** SQL that writes the history of new teachers, copied from their records. */
-const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
-  SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
-  FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
-
 function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
-  const [first] = writes;
-  const last = writes.at(-1);
-  if (first === undefined || last === undefined) return [];
-  const { action, actor, reason } = first.history ?? {};
-  const areNewcomers = writes.every(
-    ({ replaces, history: entry }) =>
-      replaces === null && entry?.action === action && entry?.actor === actor && entry?.reason === reason,
-  );
-  // The new teachers of a slice have consecutive ids, so one range selects them.
-  if (areNewcomers && action !== undefined && actor !== undefined)
-    return [bind(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
   const entries = writes.flatMap(({ id, history: entry }) =>
     entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );

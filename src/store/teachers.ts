@@ -191,10 +191,8 @@ function createCalendarReads(driver: Driver) {
     async dueByCalendar(today: string, limit: number) {
       const ended = `${selectStored} WHERE ${licenseEndedSql} ORDER BY license_expiry_date LIMIT ?`;
       const begun = `${selectStored} WHERE ${licenseBegunSql} ORDER BY license_issue_date LIMIT ?`;
-      const rows = await driver.query(ended, [today, limit]);
-      return [...rows, ...(await driver.query(begun, [today, limit]))]
-        .slice(0, limit)
-        .map(unpackStoredTeacher);
+      const rows = await Promise.all([ended, begun].map((sql) => driver.query(sql, [today, limit])));
+      return rows.flat().slice(0, limit).map(unpackStoredTeacher);
     },
     /** Counts these teachers. */
     async countDue(today: string) {

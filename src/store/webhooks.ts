@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { serviceActor } from "../domain/changes.ts";
 import type { TeacherEvent } from "../domain/events.ts";
 import type { EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
@@ -21,7 +20,7 @@ const disable =
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
   last_error = NULL WHERE partner_id = ?`;
 
-type SecretChange = { replaced: Uint8Array; secret: Uint8Array; previousUntil: number | null };
+type SecretChange = { secret: Uint8Array; previousUntil: number | null };
 type TestEvent = { event: TeacherEvent; deliveryId: string; partnerId: string };
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
@@ -32,13 +31,12 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if it has none, or no endpoint exists */
-  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly SqlStatement[] | null) {
+  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if no endpoint exists */
+  function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly SqlStatement[]) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
-      const statements = before && changeOf(before);
-      if (statements === null) return null;
-      await tx.batch(statements);
+      if (before === null) return null;
+      await tx.batch(changeOf(before));
       return readEndpoint(tx, partnerId);
     });
   }
@@ -67,14 +65,12 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         return made;
       });
     },
-    /** Replaces the secret. @returns null if the endpoint's secret is not `replaced`, and nothing is changed */
-    rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
-      return change(partnerId, (before) =>
-        areEqual(before.secret, replaced)
-          ? [bind(rotate, [previousUntil, secret, partnerId]), ofEndpoint(partnerId, "secret rotated")]
-          : null,
-      );
-    },
+    /** Replaces the secret; the replaced one signs too until `previousUntil`. @returns null if no endpoint exists */
+    rotateSecret: (partnerId: string, { secret, previousUntil }: SecretChange) =>
+      change(partnerId, () => [
+        bind(rotate, [previousUntil, secret, partnerId]),
+        ofEndpoint(partnerId, "secret rotated"),
+      ]),
     /** Disables the endpoint. A disabled one keeps its time and reason. @returns null if no endpoint exists */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
@@ -116,8 +112,6 @@ async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string)
 function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
   return disabledAt === null && failingSince === null && lastError === null;
 }
-
-const areEqual = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 const webhookEndpoint = rowReader<WebhookEndpoint>({
   ...{ partnerId: text, url: text, secret: bytes, previousSecret: bytesOrNull, previousUntil: integerOrNull },

@@ -11,8 +11,7 @@ import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import type { Service } from "../../src/service.ts";
 import { sendToApp } from "../harness/answer.ts";
 import { openClient } from "../harness/raw-client.ts";
-import { aPartner } from "../harness/samples.ts";
-import { knownTeacher, openTestService, refusedPurpose } from "../harness/service.ts";
+import { addPartner, knownTeacher, openTestService, refusedPurpose } from "../harness/service.ts";
 
 type Asked = {
   readonly key?: string;
@@ -37,10 +36,8 @@ export async function openSituations() {
   const observed = { ...service, onCall: (call: Call) => void calls.push(call) };
 
   async function partner(partnerId: string, changes: Partial<Partner>, expiresAt: number | null = null) {
-    const { text, record } = mintApiKey(partnerId, { kind: "live", secrets: operator.secrets, now });
     const like = { scopes: ["eligibility", "batch"], perMinute: 1_000, perDay: 1_000 } as const;
-    await partners.add({ ...aPartner(partnerId), ...like, ...changes }, { ...record, expiresAt });
-    return { text, keyId: record.keyId };
+    return addPartner(operator, partnerId, { ...like, ...changes }, expiresAt);
   }
   const revoked = await partner("revoked", {});
   await partners.revokeKey(revoked.keyId, now);
@@ -73,10 +70,7 @@ export async function openSituations() {
     const app = createApp({ ...observed, ...but }, { publicPerMinute: 1, trustedProxies: [] });
     const headers = new Headers(asked.headers);
     if (key !== undefined) headers.set("Authorization", `Bearer ${key}`);
-    const sent =
-      body === undefined || typeof body === "string" || body instanceof Uint8Array
-        ? (body as BodyInit | undefined)
-        : JSON.stringify(body);
+    const sent = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
     const method = asked.method ?? (sent === undefined ? "GET" : "POST");
     const init: RequestInit = { method, headers, ...(sent === undefined ? {} : { body: sent }) };
     const response = await sendToApp(app, path, init, from);

@@ -73,7 +73,7 @@ async function measure({ chosen, rounds, isQuick, programs }: NonNullable<Return
   const seconds = (sinceMs: number) => ((performance.now() - sinceMs) / 1000).toFixed(0);
   await withCleanup(async (cleanup) => {
     const teachers = isQuick ? 20_000 : 200_000;
-    const folder = await makeFolder();
+    const folder = makeFolder();
     cleanup(folder.remove);
     const start = (program: Program) => startRegister(program, { folder: folder.path, teachers, cleanup });
     const served: Measuring["served"] = [];

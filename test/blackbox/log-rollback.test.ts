@@ -7,16 +7,14 @@ import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf } from "../fixtures/log-notes.ts";
 import { waitForAnswer } from "../harness/eventually.ts";
-import { withTempDir } from "../harness/folder.ts";
-import { runJson, runTvs, runWell, type Service, startService, testTimeoutMs } from "../harness/program.ts";
+import { type Service, testTimeoutMs } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
-import { addPartner } from "./used-folder.ts";
-import { api, issuer } from "./world.ts";
+import { api, issuer, readJson, type World, withStoppedWorld } from "./world.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
 const origin = `${new URL(issuer).host}/log`;
-const args = ["--issuer", issuer, "--public-per-minute", "100000"];
+const args = ["--public-per-minute", "100000"];
 
 type LogKey = { origin: string; reason: string | null; previous: string | null };
 type Inclusion = { leafIndex: number; treeSize: number; hashes: string[]; checkpoint: string };
@@ -29,59 +27,34 @@ type RestoredLog = {
 };
 
 type Log = {
-  readonly dataDir: string;
+  readonly world: World;
   readonly database: string;
   readonly pinned: string;
-  /** The path of the backup that a test makes. */
-  readonly backup: string;
   /** Starts the service, makes so many calls, and stops the service. */
   attest(calls: number): Promise<Envelope[]>;
-  serving<T>(run: (service: Service) => Promise<T>): Promise<T>;
-  tvs(...words: string[]): ReturnType<typeof runTvs>;
-  keys(): Promise<LogKey[]>;
 };
 
-function withLog(run: (log: Log) => Promise<void>): Promise<void> {
-  return withTempDir(async (folder) => {
-    const dataDir = join(folder, "data");
-    const made = await addPartner("agency", ["--per-minute", "100000", "--data", dataDir, "--json"]);
-    await run(openLog(dataDir, made.json<{ apiKey: string }>().apiKey));
-  });
-}
-
-function openLog(dataDir: string, apiKey: string): Log {
-  const tvs = (...words: string[]) => runTvs([...words, "--data", dataDir]);
-  async function serving<T>(run: (service: Service) => Promise<T>): Promise<T> {
-    const service = await startService({ dataDir, args });
-    try {
-      return await run(service);
-    } finally {
-      await service.stop();
-    }
-  }
-  return {
-    dataDir,
-    database: join(dataDir, "tvs.db"),
-    pinned: join(dataDir, "log.checkpoint"),
-    backup: join(dataDir, "..", "backup.db"),
-    serving,
-    attest: (calls) => serving((service) => attest(service, apiKey, calls)),
-    tvs,
-    keys: async () => (await runJson<LogKey[]>(["log", "key", "--data", dataDir])).reverse(),
-  };
-}
-
-async function attest({ url }: Service, apiKey: string, calls: number): Promise<Envelope[]> {
-  const envelopes: Envelope[] = [];
-  for (let tId = 1; tId <= calls; tId++) {
-    const answer = await fetch(`${url}${api}/lookup/by-tid/${tId}`, {
-      headers: { Authorization: `Bearer ${apiKey}` },
+const withLog = (run: (log: Log) => Promise<void>) =>
+  withStoppedWorld({ args }, async (world, partner) => {
+    const ask = async (tId: number) => {
+      const answer = await partner.get(`/lookup/by-tid/${tId}`);
+      expect(answer.status).toBe(200);
+      return readJson<Envelope>(answer);
+    };
+    await run({
+      world,
+      database: join(world.dataDir, "tvs.db"),
+      pinned: join(world.dataDir, "log.checkpoint"),
+      attest: (calls) =>
+        world.serving(async () => {
+          const envelopes: Envelope[] = [];
+          for (let tId = 1; tId <= calls; tId++) envelopes.push(await ask(tId));
+          return envelopes;
+        }),
     });
-    expect(answer.status).toBe(200);
-    envelopes.push((await answer.json()) as Envelope);
-  }
-  return envelopes;
-}
+  });
+
+const logKeys = async ({ world }: Log) => (await world.tvsJson<LogKey[]>("log", "key")).reverse();
 
 const keysOf = async ({ url }: Service) =>
   (await (await fetch(`${url}${api}/log/key`)).text()).trimEnd().split("\n");
@@ -119,18 +92,18 @@ function keepCopy({ database }: Log): () => void {
   };
 }
 
-async function requireWhole({ tvs }: Log): Promise<void> {
-  const { code, stdout, stderr } = await tvs("log", "audit");
+async function requireWhole({ world }: Log): Promise<void> {
+  const { code, stdout, stderr } = await world.tvs("log", "audit");
   expect({ code, says: stdout + stderr }).toEqual({ code: 0, says: expect.any(String) });
 }
 
-async function requireRefused({ tvs, pinned }: Log, reason: RegExp): Promise<void> {
+async function requireRefused({ world, pinned }: Log, reason: RegExp): Promise<void> {
   const kept = readFileSync(pinned, "utf8");
   for (const words of [
-    ["serve", "--port", "0", ...args],
+    ["serve", "--port", "0", "--issuer", issuer, ...args],
     ["log", "checkpoint"],
   ]) {
-    const { code, stdout, stderr } = await tvs(...words);
+    const { code, stdout, stderr } = await world.tvs(...words);
     const lines = stderr
       .trimEnd()
       .split("\n")
@@ -153,7 +126,7 @@ test("a service refuses to run on an old copy of its database until the operator
     await requireRefused(log, /7 entries of verify\.example\.gov\/log were signed for, and it has 3/);
 
     const reason = "the disk was put back to yesterday";
-    const opened = await log.tvs("log", "new", "--accept-loss", "--yes", "--reason", reason, "--json");
+    const opened = await log.world.tvs("log", "new", "--accept-loss", "--yes", "--reason", reason, "--json");
     expect(opened.json<Record<string, unknown>>()).toMatchObject({
       origin: `${origin}/2`,
       reason,
@@ -163,7 +136,7 @@ test("a service refuses to run on an old copy of its database until the operator
     });
     expect(opened.stderr).toContain("LOG_KEY_MISSING");
     const [fresh] = await log.attest(1);
-    await log.serving(async (service) => {
+    await log.world.serving(async (service) => {
       expect((await keysOf(service)).map((key) => key.split("+")[0])).toEqual([`${origin}/2`, origin]);
       for (const [index, envelope] of old.entries())
         expect(await prove(service, envelope)).toEqual({ log: origin, index });
@@ -176,15 +149,15 @@ test("a service refuses to run on an old copy of its database until the operator
 test("a restored backup that lacks signed entries begins a new log, and the restore reports the loss", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
-    const { backup } = log;
-    const made = await runWell(["backup", backup, "--data", log.dataDir, "--json"]);
+    const { world } = log;
+    const backup = join(world.dataDir, "..", "backup.db");
     const facts = { logOrigin: origin, logEntries: 3 };
-    expect(made.json<typeof facts>()).toMatchObject(facts);
-    expect((await log.tvs("backup", "verify", backup, "--json")).json<typeof facts>()).toMatchObject(facts);
+    expect(await world.tvsJson<object>("backup", backup)).toMatchObject(facts);
+    expect(await world.tvsJson<object>("backup", "verify", backup)).toMatchObject(facts);
     const lost = await log.attest(4);
     const kept = readFileSync(log.pinned, "utf8");
-    const restored = await runWell(["restore", backup, "--force", "--json", "--data", log.dataDir]);
-    const printed = restored.json<{ log: RestoredLog; notes: string[] }>();
+    const restore = () => world.tvsJson<{ log: RestoredLog; notes: string[] }>("restore", backup, "--force");
+    const printed = await restore();
     expect(printed.log).toEqual({
       isNew: true,
       origin: `${origin}/2`,
@@ -198,8 +171,8 @@ test("a restored backup that lacks signed entries begins a new log, and the rest
 
     // New attestations get the ids of the lost ones.
     const fresh = await log.attest(4);
-    expect((await log.keys()).map(({ previous }) => previous)).toEqual([null, kept]);
-    await log.serving(async (service) => {
+    expect((await logKeys(log)).map(({ previous }) => previous)).toEqual([null, kept]);
+    await log.world.serving(async (service) => {
       for (const [index, envelope] of old.entries())
         expect(await prove(service, envelope)).toEqual({ log: origin, index });
       for (const [n, envelope] of fresh.entries())
@@ -208,15 +181,13 @@ test("a restored backup that lacks signed entries begins a new log, and the rest
     });
     await requireWhole(log);
     // After a second restore of the same backup the second log is lost too. The third log gets a new name.
-    const words = ["restore", backup, "--force", "--data", log.dataDir];
-    const again = await runJson<{ log: RestoredLog }>(words);
-    expect(again.log).toMatchObject({
+    expect((await restore()).log).toMatchObject({
       isNew: true,
       origin: `${origin}/3`,
       previousOrigin: `${origin}/2`,
       previousSize: 7,
     });
     await log.attest(1);
-    expect((await log.keys()).map((key) => key.origin)).toEqual([origin, `${origin}/3`]);
+    expect((await logKeys(log)).map((key) => key.origin)).toEqual([origin, `${origin}/3`]);
     await requireWhole(log);
   }));

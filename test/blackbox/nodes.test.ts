@@ -1,18 +1,19 @@
 /** Tests that need several nodes: one register, three services, and commands that run at the same time. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
+import { addPartner as addPartnerTo } from "../faults/register.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
+import { withEndpoint } from "../harness/endpoint.ts";
 import { until, waitForAnswer } from "../harness/eventually.ts";
-import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
+import { withTempDir } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
 import { runJson, runTvs, runWell, testTimeoutMs } from "../harness/program.ts";
-import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
+import { expectRefusal } from "../harness/refusal.ts";
+import { noServer, startServer } from "../harness/sqld.ts";
 import { teacher } from "./registry.ts";
-import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
 import { api } from "./world.ts";
 
 setDefaultTimeout(3 * testTimeoutMs);
@@ -35,21 +36,16 @@ function ask(node: ClusterNode, path: string, init: RequestInit = {}): Promise<R
 /** A partner whom all nodes know, and its checks. */
 async function addPartner() {
   const id = `agency-${++partners}`;
-  const words = ["partners", "add", id, "--name", "Agency", "--scopes", "eligibility", "--purposes", "all"];
-  const most = ["--per-minute", "100000", "--per-day", "100000"];
-  const key = await tvsJson<{ apiKey: string; keyId: string }>(...words, ...most);
+  const headers = { Authorization: `Bearer ${await addPartnerTo(cluster.register, id, 100_000)}` };
   const check = (node: ClusterNode, regNo = rows[0]?.reg_no) =>
     ask(node, `${api}/eligibility-check`, {
       method: "POST",
-      headers: { Authorization: `Bearer ${key.apiKey}` },
+      headers,
       body: JSON.stringify({ identifier: { regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" }),
     });
-  // A call without the required scope costs nothing, and gets 403 once the node knows the key.
-  const isKnown = async (node: ClusterNode) =>
-    (await ask(node, `${api}/lookup/by-tid/1`, { headers: { Authorization: `Bearer ${key.apiKey}` } }))
-      .status === 403;
+  const isKnown = async (node: ClusterNode) => (await ask(node, `${api}/me`, { headers })).status === 200;
   await until(async () => (await Promise.all(nodes.map(isKnown))).every(Boolean));
-  return { id, ...key, check };
+  return { id, check };
 }
 
 const withFile = <T>(name: string, text: string, act: (file: string) => Promise<T>) =>
@@ -74,21 +70,11 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   afterAll(() => cluster?.close());
 
   test("another node takes over the lead and the deliveries of a killed leader as soon as its lease has ended", async () => {
-    const received: string[] = [];
-    const never = Promise.withResolvers<Response>();
-    const receiver = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      async fetch(request) {
-        received.push(request.headers.get("X-AGENCY-Event-ID") ?? "");
-        return received.length === 1 ? never.promise : new Response(null, { status: 204 });
-      },
-    });
-    try {
+    const answer = (_: unknown, count: number) => (count === 1 ? null : { status: 204 });
+    await withEndpoint(answer, async ({ url, received }) => {
       const partner = await addPartner();
       const killed = (await waitForAnswer(async () => leader(), Boolean)) as ClusterNode;
       const others = nodes.filter((node) => node !== killed);
-      const url = `http://127.0.0.1:${receiver.port}/`;
       await tvsJson("partners", "webhook", "set", partner.id, url);
       // This node gets the deliveries, because the other nodes are suspended.
       for (const node of others) node.signal("SIGSTOP");
@@ -102,13 +88,11 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
       for (const node of others) expect((await partner.check(node)).status).toBe(200);
       await until(() => received.length === 2, 2 * testTimeoutMs);
-      expect(received[1]).toBe(received[0] ?? "");
+      const ids = received.map(({ headers }) => headers["x-agency-event-id"]);
+      expect(ids).toEqual([ids[0], ids[0]]);
       await killed.start();
       expect((await partner.check(killed)).status).toBe(200);
-    } finally {
-      never.resolve(new Response(null, { status: 503 }));
-      await receiver.stop(true);
-    }
+    });
   });
 
   test("the last running node becomes the leader, and refuses a node with another issuer", async () => {
@@ -117,47 +101,23 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     expect((await ask(first, `${api}/health`)).status).toBe(200);
     await until(() => first.stderr().includes("this service leads"));
     const another = ["serve", "--port", "0", "--issuer", "https://another.example"];
-    const refused = await runTvs(another, cluster.register);
-    expectOneLine(refused, 1);
-    expect(refused.stderr).toContain("with --issuer https://teachers.example, and this one would with");
+    await expectRefusal(
+      runTvs(another, cluster.register),
+      1,
+      "with --issuer https://teachers.example, and this one would with",
+    );
   });
 });
 
-describe.skipIf(noServer !== undefined)("a node that may not serve a register is refused in a line", () => {
-  const good = generateKeyPairSync("ed25519");
-  let folder: Folder;
-  let server: TestServer;
-  /** The environment variables with which a command may use the register. */
-  let env: Record<string, string>;
-
-  beforeAll(async () => {
-    folder = await makeFolder();
-    const keyFile = join(folder.path, "server.pem");
-    await writeFile(keyFile, good.publicKey.export({ format: "pem", type: "spki" }));
-    server = await startServer({ args: ["--auth-jwt-key-file", keyFile] });
-    const TVS_DATABASE_TOKEN = tokenOf(good.privateKey);
-    env = { TVS_DATABASE: server.url, TVS_DATABASE_TOKEN, TVS_MASTER_KEY: newMasterKey() };
-    expect((await addFirstPartner("agency", ["--data", join(folder.path, "data")], { env })).code).toBe(0);
-  });
-  afterAll(async () => {
-    await server?.stop();
-    await folder?.remove();
-  });
-
-  function tokenOf(key: KeyObject): string {
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const text = `${part({ alg: "EdDSA", typ: "JWT" })}.${part({ a: "rw" })}`;
-    return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
-  }
-
-  test("a node with a master key is refused on an empty libSQL server, because the database is empty", () =>
+test.skipIf(noServer !== undefined)(
+  "a node with a master key is refused on an empty libSQL server, because the database is empty",
+  () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();
       await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });
       const serve = ["serve", "--port", "0", "--issuer", "https://a.example"];
-      const service = await runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
-      expectOneLine(service, 1);
-      expect(service.stderr).toContain(`the database at ${empty.url} is empty`);
+      const refused = runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
+      await expectRefusal(refused, 1, `the database at ${empty.url} is empty`);
       await empty.stop();
-    }));
-});
+    }),
+);

@@ -1,18 +1,35 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { makeCertificate } from "../harness/certificates.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
-import { testTimeoutMs } from "../harness/program.ts";
-import type { Problem } from "./contract.ts";
-import { audienceOf, bearer, createTlsWorld, header, type TlsWorld, tId } from "./tls-world.ts";
-import { type Partner, readJson } from "./world.ts";
+import type { Envelope, Problem } from "./contract.ts";
+import { teachers } from "./registry.ts";
+import { api, fetchOverTls, type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(testTimeoutMs);
+const tId = teachers.valid.t_id;
+const path = `${api}/lookup/by-tid/${tId}`;
+const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+const header = (key: string) => ({ "x-agency-api-key": key });
 
-let { world, first, second, call, callTls, addCertificate, statusOf } = {} as TlsWorld;
-beforeAll(async () => {
-  ({ world, first, second, call, callTls, addCertificate, statusOf } = await createTlsWorld());
+const world = sharedWorld({
+  rows: [teachers.valid],
+  isTls: true,
+  // A proxy on loopback is trusted.
+  args: ["--client-cert-from", "127.0.0.1"],
 });
-afterAll(() => world?.end());
+let [first, second] = [{} as Partner, {} as Partner];
+beforeAll(async () => {
+  [first, second] = [await world.partner(), await world.partner()];
+});
+
+const call = (headers: Record<string, string>) => world.get(path, headers);
+const statusOf = async (headers: Record<string, string>) => (await call(headers)).status;
+const callTls = (certificate: TestCertificate, headers = {}) =>
+  fetchOverTls(world.service().tlsUrl + path, certificate, { headers });
+
+async function audienceOf(response: Response): Promise<string> {
+  expect(response.status).toBe(200);
+  return (await readJson<Envelope>(response)).audience;
+}
 
 const operations: [string, string, string][] = [
   ["POST", "/eligibility-check", "eligibility"],
@@ -75,7 +92,7 @@ test("an added or removed scope takes effect within one second", async () => {
 
 test("a client certificate authenticates by its fingerprint, takes precedence over an API key, and stops when it is removed", async () => {
   const certificate = await makeCertificate({ commonName: "agency" });
-  const fingerprint = await addCertificate(second, certificate);
+  const fingerprint = await world.addCertificate(second, certificate);
   expect(fingerprint.replaceAll(":", "").toLowerCase()).toBe(certificate.fingerprint256);
   for (const headers of [{}, bearer(first.apiKey)]) {
     const isSecond = async () => {
@@ -91,7 +108,7 @@ test("a client certificate authenticates by its fingerprint, takes precedence ov
 
 test("a client certificate that a trusted proxy forwards in Client-Cert authenticates, and a malformed one gets 401", async () => {
   const certificate = await makeCertificate({ commonName: "agency behind a proxy" });
-  await addCertificate(second, certificate);
+  await world.addCertificate(second, certificate);
   const forwarded = `:${Buffer.from(certificate.der).toString("base64")}:`;
   const isSecond = async () => {
     const response = await call({ "Client-Cert": forwarded, ...bearer(first.apiKey) });

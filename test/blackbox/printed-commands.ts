@@ -1,16 +1,16 @@
 /** The command lines of a document, run in one shell as a reader would paste them. */
-import { readFileSync } from "node:fs";
+import { expect } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { makeFolder } from "../harness/folder.ts";
 import { programWords, runToEnd, type Service, startService } from "../harness/program.ts";
+import { read, root } from "../harness/repository.ts";
 
-export const repository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+export const repository = (path: string) => join(root, path);
 
 /** The command lines of a document's `sh` blocks, in order, without comments. */
 export function printedLines(path: string, heading?: string): string[] {
-  const text = readFileSync(repository(path), "utf8");
+  const text = read(path);
   const [, section = ""] = heading === undefined ? ["", text] : text.split(`\n## ${heading}\n`);
   const own = heading === undefined ? section : (section.split(/^## /m)[0] ?? "");
   const blocks = [...own.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
@@ -24,7 +24,7 @@ export type Shell = Awaited<ReturnType<typeof openShell>>;
 
 /** @param replaced printed texts, such as addresses, with their replacements in the test */
 export async function openShell(replaced: () => Readonly<Record<string, string>>) {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const [state, programs, home] = ["state", "programs", "work/first"].map((name) => join(folder.path, name));
   if (state === undefined || programs === undefined || home === undefined) throw new Error("no folder");
   for (const path of [state, programs, home]) await mkdir(path, { recursive: true });
@@ -54,6 +54,25 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     ].join("\n");
     return runToEnd(["bash", "-c", script], { env });
   }
+
+  /** Runs a line, which must exit with 0. */
+  async function runWell(line: string): Promise<Ended> {
+    const ended = await run(line);
+    const said = ended.code === 0 ? "" : ended.stdout + ended.stderr;
+    expect({ line, code: ended.code, said }).toEqual({ line, code: 0, said: "" });
+    return ended;
+  }
+
+  /** Asks the last started service about the first teacher of the sample, with a partner's key. */
+  const check = (apiKey: string) =>
+    fetch(`${services.at(-1)?.url}/v1/inter-agency/eligibility-check`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({
+        identifier: { regNo: "TR/2019/LA/000001" },
+        purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+      }),
+    });
 
   const cwd = async () => (await readFile(join(state, "cwd"), "utf8")).trim();
 
@@ -92,5 +111,5 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
 
   const set = (name: string, value: string) => run(`${name}='${value}'`);
   const fileText = async (name: string) => readFile(join(await cwd(), name), "utf8");
-  return { home, run, serve, services, stopServices, set, cwd, fileText, close };
+  return { home, run, runWell, check, serve, services, stopServices, set, cwd, fileText, close };
 }

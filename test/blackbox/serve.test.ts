@@ -1,82 +1,50 @@
-import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { connect, type Socket } from "node:net";
-import { join } from "node:path";
+import { beforeAll, expect, test } from "bun:test";
 import { until } from "../harness/eventually.ts";
-import { runJson, type Service, startService } from "../harness/program.ts";
+import { type Service, startService } from "../harness/program.ts";
+import { openClient } from "../harness/raw-client.ts";
 import type { Health } from "./contract.ts";
-import { sharedUsedFolder } from "./used-folder.ts";
+import { type Partner, sharedWorld } from "./world.ts";
 
-const folder = sharedUsedFolder();
-
-async function serving(
-  options: { data?: string; args?: string[]; env?: Record<string, string> },
-  act: (service: Service, data: string) => Promise<void>,
-): Promise<Service> {
-  const data = options.data ?? (await folder.copyOfUsed());
-  const service = await startService({ dataDir: data, args: options.args ?? [], env: options.env ?? {} });
-  try {
-    await act(service, data);
-  } finally {
-    expect(await service.stop()).toBe(0);
-  }
-  return service;
-}
+const world = sharedWorld({ rows: [], isStopped: true });
+let partner: Partner;
+beforeAll(async () => {
+  partner = await world.partner();
+});
 
 const health = async (service: Service) =>
   (await (await fetch(`${service.url}/v1/inter-agency/health`)).json()) as Health;
 
 test("tvs serve prints only its URL on stdout, and writes its structured log to stderr", async () => {
-  const service = await serving({}, async (one) => {
+  const service = await world.serving(async (one) => {
     expect((await health(one)).status).toBe("ok");
+    return one;
   });
   expect(service.stdout()).toBe(`listening on ${service.url}\n`);
   const lines = service.stderr().trim().split("\n");
   for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
 });
 
-test("tvs serve without signer threads answers a check with a signed envelope", async () => {
-  await serving({ args: ["--signers", "0"] }, async ({ url }) => {
-    const response = await fetch(`${url}/v1/inter-agency/lookup/by-tid/1`, {
-      headers: { "x-agency-api-key": folder.apiKey },
-    });
+test("tvs serve without signer threads answers a check with a signed envelope", () =>
+  world.serving(async () => {
+    const response = await partner.get("/lookup/by-tid/1");
     expect(response.status).toBe(200);
     expect(await response.json()).toHaveProperty("signature", expect.stringMatching(/^[\w-]+(\.[\w-]+){2}$/));
-  });
-});
+  }, ["--signers", "0"]));
 
 test.each([
-  ["on", 200],
-  ["off", 404],
-])("tvs serve keeps an access log and serves status lists as init stored: %s", async (stored, status) => {
-  const data = folder.freshPath();
-  const settings = ["--access-log", stored, "--status-list", stored];
-  const site = ["--issuer", "https://a.example", "--name", "A", "--contact-email", "a@a.example"];
-  await runJson(["init", "--data", data, ...site, ...settings]);
-  await serving({ data }, async (service) => {
-    await health(service);
-    expect((await fetch(`${service.url}/v1/inter-agency/status`)).status).toBe(status);
-  });
-  expect(existsSync(join(data, "access.log"))).toBe(stored === "on");
-});
-
-test.each(["SIGTERM", "SIGINT"] as const)(
-  "%s ends tvs serve with exit code 0, although an idle connection is open",
-  async (signal) => {
-    const service = await startService({ dataDir: await folder.copyOfUsed() });
-    const { socket } = await openSocket(service);
-    service.signal(signal);
+  ["SIGTERM", 1],
+  ["SIGINT", 1],
+  ["SIGTERM", 2],
+] as const)(
+  "%s, sent %d times, ends tvs serve with exit code 0, although an idle connection is open",
+  async (signal, times) => {
+    const service = await startService({ dataDir: world.dataDir });
+    const { socket } = await connectTo(service);
+    for (let n = 0; n < times; n++) service.signal(signal);
     expect(await service.exited).toBe(0);
     socket.destroy();
   },
 );
-
-test("a second SIGTERM does not change how tvs serve ends", async () => {
-  const service = await startService({ dataDir: await folder.copyOfUsed() });
-  service.signal("SIGTERM");
-  service.signal("SIGTERM");
-  expect(await service.exited).toBe(0);
-});
 
 test.each([
   ["head", 20],
@@ -84,46 +52,30 @@ test.each([
 ])(
   "a request whose %s is being sent at SIGTERM is answered, new requests are refused, and tvs serve exits with 0",
   async (_part, at) => {
-    const service = await startService({ dataDir: folder.used });
-    const { socket, received } = await openSocket(service);
+    const service = await startService({ dataDir: world.dataDir });
+    const client = await connectTo(service);
     const body = JSON.stringify({ identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
-    const head = `POST /v1/inter-agency/eligibility-check HTTP/1.1\r\nHost: x\r\nx-agency-api-key: ${folder.apiKey}\r\n`;
+    const head = `POST /v1/inter-agency/eligibility-check HTTP/1.1\r\nHost: x\r\nx-agency-api-key: ${partner.apiKey}\r\n`;
     const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-    socket.write(request.slice(0, at));
+    client.write(request.slice(0, at));
     // An answer on another connection shows that the service has read the first bytes of this one.
     await health(service);
     service.signal("SIGTERM");
     await refused(service);
-    socket.write(request.slice(at));
-    const answer = await received;
+    client.write(request.slice(at));
+    const answer = await client.closed;
     expect(answer).toStartWith("HTTP/1.1 200 OK");
     expect(answer).toContain('"signature":"');
     expect(await service.exited).toBe(0);
   },
 );
 
-async function openSocket(service: Service): Promise<{ socket: Socket; received: Promise<string> }> {
-  const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname);
-  await new Promise<void>((resolve, reject) => {
-    socket.once("connect", resolve);
-    socket.once("error", reject);
-  });
-  const received = new Promise<string>((resolve) => {
-    let text = "";
-    socket.on("data", (chunk) => {
-      text += chunk.toString();
-    });
-    socket.on("error", () => resolve(text));
-    socket.on("close", () => resolve(text));
-  });
-  return { socket, received };
-}
+const connectTo = ({ url }: Service) => openClient({ port: Number(new URL(url).port) });
 
 /** Waits until the service takes no new connection any more. */
 async function refused(service: Service): Promise<void> {
   await until(async () => {
-    const opened = await openSocket(service).catch(() => null);
+    const opened = await connectTo(service).catch(() => null);
     // Taken up just before the listener closed, or by the queue of the system: it is not answered.
     opened?.socket.destroy();
     return opened === null;

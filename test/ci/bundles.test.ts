@@ -5,11 +5,12 @@ import { dirname, join } from "node:path";
 import { projectFolder } from "../../.ci/build.ts";
 import { bundles, watchedFolders } from "../../.ci/bundles.ts";
 import { listWorks } from "../../.ci/notices.ts";
+import { schemaTypes, typesFile } from "../../.ci/schema-types.ts";
 import manifest from "../../package.json" with { type: "json" };
 
 // A stale bundle would verify by yesterday's rules. `npm run bundle` makes a new one.
-test("the script bundles equal a new build of the current sources", async () => {
-  const quick = Object.entries(bundles).filter(([file]) => file.endsWith(".js"));
+test("the bundled scripts and types equal a new build of the current sources", async () => {
+  const quick = Object.entries(bundles).filter(([file]) => file.endsWith(".js") || file === typesFile);
   expect(quick).toHaveLength(4);
   for (const [file, make] of quick)
     expect(readFileSync(file, "utf8") === (await make()) ? "fresh" : `${file} is stale: npm run bundle`).toBe(
@@ -19,11 +20,7 @@ test("the script bundles equal a new build of the current sources", async () => 
 
 test("the folders whose dates make bundles due have all their sources", async () => {
   const isWatched = (path: string) => watchedFolders.includes(dirname(path));
-  for (const entry of [
-    "src/site/verify-envelope/app.ts",
-    "src/site/verify-envelope/extras.ts",
-    "src/partner/partner.ts",
-  ]) {
+  for (const entry of ["src/site/verify-envelope/app.ts", "src/partner/partner.ts"]) {
     const { metafile } = await Bun.build({
       entrypoints: [join(projectFolder, entry)],
       root: projectFolder,
@@ -44,4 +41,9 @@ test("the bill of materials (SBOM) names the runtime and every package of the no
   expect(packages.length).toBeGreaterThan(40);
   for (const name of packages.slice(0, -1)) expect(named).toContain(name);
   expect(named).toContain(`bun ${manifest.devDependencies.bun}`);
+});
+
+test("the type generator refuses a schema without a known type", () => {
+  expect(() => schemaTypes({ One: { title: "?" } }, ["One"])).toThrow("no type is known");
+  expect(() => schemaTypes({}, ["One"])).toThrow("no schema One");
 });

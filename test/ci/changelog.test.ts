@@ -18,7 +18,6 @@ test("readChangelog lists the versions with their notes, and refuses a malformed
     { version: "0.2.0", date: "2026-12-01", notes: "- More." },
     { version: "0.1.0", date: null, notes: "- First." },
   ]);
-  expect(() => readChangelog("# Changelog\n\n## 0.2\n\n- More.\n")).toThrow(
-    '"## 0.2" is not ## [VERSION] - YYYY-MM-DD',
-  );
+  const malformed = "# Changelog\n\n## 0.2\n\n- More.\n";
+  expect(() => readChangelog(malformed)).toThrow('"## 0.2" is not ## [VERSION] - YYYY-MM-DD');
 });

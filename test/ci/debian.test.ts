@@ -73,22 +73,20 @@ describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
     }),
   );
 
-  test.each(Object.entries({ postinst, prerm, postrm }))(
-    "sh accepts the syntax of the Debian package's %s",
-    (_, input) => {
+  test("sh accepts the syntax of the Debian package's scripts", () => {
+    for (const input of [postinst, prerm, postrm]) {
       const { status, stderr } = spawnSync("sh", ["-n"], { input, encoding: "utf8" });
       expect([status, stderr]).toEqual([0, ""]);
-    },
-  );
+    }
+  });
 });
 
 /** Whether users can be made in a mount namespace with its own /etc and /var/lib, which needs root. */
+const isThere = (name: string) => Bun.which(name, { PATH: "/usr/sbin:/usr/bin" }) !== null;
 const canMount =
   process.getuid?.() === 0 &&
   spawnSync("unshare", ["-m", "true"]).status === 0 &&
-  ["useradd", "groupadd", "usermod"].every(
-    (name) => Bun.which(name, { PATH: "/usr/sbin:/usr/bin" }) !== null,
-  );
+  ["useradd", "groupadd", "usermod"].every(isThere);
 
 /** Configures the package in such a namespace. @param before lines of a shell @returns the output of the lines `after` */
 async function configured(before: string, after: string): Promise<string> {
@@ -130,22 +128,19 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     const before = `mkdir -m 755 -p /var/lib/tvs/calls; touch /var/lib/tvs/tvs.db /var/lib/other
       ln -s ../other /var/lib/tvs/link; chmod -R go-w /var/lib/tvs`;
     const after = `${folderOwner}; cd /var/lib; stat -c '%n %U' tvs/calls tvs/tvs.db tvs/link other`;
-    expect(await configured(before, after)).toBe(
-      "tvs:tvs 700\ntvs/calls tvs\ntvs/tvs.db tvs\ntvs/link root\nother root",
-    );
+    const owners = "tvs/calls tvs\ntvs/tvs.db tvs\ntvs/link root\nother root";
+    expect(await configured(before, after)).toBe(`tvs:tvs 700\n${owners}`);
   });
 
   test("the Debian package changes the owner of no file if other users could write to the data folder", async () => {
-    const before =
-      "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
-    const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
-    expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
+    const file = "/var/lib/tvs/mine";
+    const before = `mkdir -m 777 /var/lib/tvs; ln /etc/shadow ${file} 2>/dev/null || touch ${file}`;
+    expect(await configured(before, `${folderOwner}; stat -c %U ${file}`)).toBe("tvs:tvs 700\nroot");
   });
 
   test("the Debian package changes neither a symbolic link at its folder's path nor the link's target", async () => {
     const before = "mkdir -m 700 /var/lib/elsewhere; ln -s elsewhere /var/lib/tvs";
-    expect(await configured(before, "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs")).toBe(
-      "root 700\nelsewhere",
-    );
+    const after = "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs";
+    expect(await configured(before, after)).toBe("root 700\nelsewhere");
   });
 });

@@ -20,7 +20,7 @@ export type InstalledPackage = Awaited<ReturnType<typeof installPackage>>;
 
 /** Makes the package, installs it with npm and nothing else at hand, and runs what imports it. */
 export async function installPackage() {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const file = await makePackage(join(folder.path, "out"));
   const project = join(folder.path, "project");
   execFileSync("mkdir", [project]);

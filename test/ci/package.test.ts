@@ -20,11 +20,9 @@ let data: Awaited<ReturnType<typeof makeFolder>>;
 let sandbox: Service;
 
 beforeAll(async () => {
-  data = await makeFolder();
-  [installed, sandbox] = await Promise.all([
-    installPackage(),
-    startService({ dataDir: data.path, args: ["--sandbox"] }),
-  ]);
+  data = makeFolder();
+  const service = startService({ dataDir: data.path, args: ["--sandbox"] });
+  [installed, sandbox] = await Promise.all([installPackage(), service]);
 });
 afterAll(async () => {
   await sandbox?.stop();
@@ -106,12 +104,7 @@ describe.each(Object.entries(runtimes))("the partners' package on %s, as it is i
     for (const { words, own } of await ownAnswers()) {
       const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
       const called = own.stderr.replace(/^tvs( verify)?:/, "tvs-verify:");
-      expect({ words, code, stdout, stderr }).toEqual({
-        words,
-        code: own.code,
-        stdout: own.stdout,
-        stderr: called,
-      });
+      expect([words, code, stdout, stderr]).toEqual([words, own.code, own.stdout, called]);
     }
   });
 });
@@ -128,8 +121,9 @@ function ownAnswers(): Promise<Own[]> {
 }
 
 async function commandLines(): Promise<string[][]> {
-  const keys = ["--jwks", join(folder, "keys/jwks.json"), "--key-history", join(folder, "keys/history.jose")];
-  const settings = [...keys, "--issuer", issuer, "--audience", audience, "--now", now];
+  const history = ["--key-history", join(folder, "keys/history.jose")];
+  const expected = ["--issuer", issuer, "--audience", audience, "--now", now];
+  const settings = ["--jwks", join(folder, "keys/jwks.json"), ...history, ...expected];
   const input = (name: string) => join(folder, "inputs", name);
   const place = (name: string, content: string | Uint8Array) => {
     writeFileSync(join(installed.project, name), content);
@@ -140,13 +134,7 @@ async function commandLines(): Promise<string[][]> {
   return [
     [join(folder, "inputs"), "--json", ...settings],
     [input("valid.json"), ...settings],
-    [
-      input("valid.json"),
-      input("missing"),
-      "--key-history",
-      join(folder, "keys/history.jose"),
-      ...settings.slice(4),
-    ],
+    [input("valid.json"), input("missing"), ...history, ...expected],
     [large, "--json", ...settings],
     ["--qr", input("valid.json"), ...settings],
     [input("valid.json"), "--anchor", `-${"A".repeat(42)}`, ...settings],
@@ -167,25 +155,16 @@ test("the package's command prints its own name, its options and its version", a
 
 test("the package's command and module name the required version on an old Node", async () => {
   const { project, run } = installed;
-  const old = join(project, "old.cjs");
-  writeFileSync(
-    old,
-    'Object.defineProperty(process.versions, "node", { value: "16.20.2" });\ndelete globalThis.crypto;\n',
-  );
+  const [old, importing] = [join(project, "old.cjs"), join(project, "import.js")];
+  const version = 'Object.defineProperty(process.versions, "node", { value: "16.20.2" });';
+  writeFileSync(old, `${version}\ndelete globalThis.crypto;\n`);
   const bin = join(project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
-  expect(await run(["node", "--require", old, bin])).toEqual({
-    code: 2,
-    stdout: "",
-    stderr:
-      "tvs-verify: this is Node 16.20.2, and Node 20 or later is needed: install it, or use Bun or Deno\n",
-  });
-  writeFileSync(
-    join(project, "import.js"),
-    'import("tvs-partner").catch((error) => console.log(error.message));\n',
-  );
-  expect(await run(["node", "--require", old, join(project, "import.js")])).toMatchObject({
-    stdout: "tvs-partner needs Node 20 or later, Bun, Deno or a browser; this is Node 16.20.2\n",
-  });
+  const found = "this is Node 16.20.2";
+  const stderr = `tvs-verify: ${found}, and Node 20 or later is needed: install it, or use Bun or Deno\n`;
+  expect(await run(["node", "--require", old, bin])).toEqual({ code: 2, stdout: "", stderr });
+  writeFileSync(importing, 'import("tvs-partner").catch((error) => console.log(error.message));\n');
+  const stdout = `tvs-partner needs Node 20 or later, Bun, Deno or a browser; ${found}\n`;
+  expect(await run(["node", "--require", old, importing])).toMatchObject({ stdout });
 });
 
 /** The scripts of the package's README, as printed but for the places and names that the reader puts in. */
@@ -212,29 +191,22 @@ test("the example scripts of the package's README work as the README says", asyn
     "process.env.TVS_WEBHOOK_SECRET": JSON.stringify(genuine?.secret),
   });
   const saving = '\nimport { writeFileSync } from "node:fs";\nwriteFileSync("answers.ndjson", text);\n';
-  await place("ask.js", ask + saving);
-  await place("verify.js", verify);
-  await place("hold.js", hold);
-  await place("events.js", events);
+  for (const [name, script] of Object.entries({ ask: ask + saving, verify, hold, events }))
+    await place(`${name}.js`, script);
   const request = `new Request("http://a.example", { method: "POST", body: ${JSON.stringify(genuine?.body)}, headers: { "X-AGENCY-Signature": ${JSON.stringify(genuine?.signature)} } })`;
   const arrived = `globalThis.handleOnce = () => {};\nconst RealDate = Date;\nglobalThis.Date = class extends RealDate { constructor(...words) { super(...(words.length === 0 ? [${JSON.stringify(genuine?.now)}] : words)); } };\n`;
   await place("receive.js", `${receive}\n${arrived}console.log((await receive(${request})).status);\n`);
   const { run } = installed;
-  expect(await run(["node", "ask.js"])).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining("may invigilate"),
-  });
-  const verified = await run(["node", "verify.js"]);
-  expect(verified.code).toBe(0);
-  expect(verified.stdout).toMatch(/^valid null Answer on \d+ \w+ \d{4}: VALID, eligible null\n$/);
+  const expectOutput = async (script: string, stdout: RegExp) =>
+    expect(await run(["node", script])).toMatchObject({ code: 0, stdout: expect.stringMatching(stdout) });
+  await expectOutput("ask.js", /may invigilate/);
+  await expectOutput("verify.js", /^valid null Answer on \d+ \w+ \d{4}: VALID, eligible null\n$/);
   await place("offline-pack.json", (await fetch(`${sandbox.url}/v1/inter-agency/offline-pack`)).text());
-  const held = await run(["node", "hold.js"]);
-  expect([held.code, held.stdout]).toEqual([0, expect.stringMatching(/^valid null \d{4}-\d\d-\d\dT.*Z\n$/)]);
-  expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
+  await expectOutput("hold.js", /^valid null \d{4}-\d\d-\d\dT.*Z\n$/);
+  await expectOutput("receive.js", /^204\n$/);
   expect((await runTvs(["trigger", "license.expired"], { dataDir: data.path })).code).toBe(0);
-  const told = await run(["node", "events.js"]);
-  expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(/^license\.expired [\w/]+\n$/)]);
-  expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
+  await expectOutput("events.js", /^license\.expired [\w/]+\n$/);
+  await expectOutput("events.js", /^$/);
 });
 
 test("the partners' package has no dependency, contains every licence, and is the file that the service serves", async () => {
@@ -244,8 +216,11 @@ test("the partners' package has no dependency, contains every licence, and is th
   expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
   const licences = readFileSync(join(root, "tvs-partner/LICENSES-OF-PARTS.txt"), "utf8");
   for (const name of ["citty"]) expect(licences).toContain(`\n${name} `);
-  const served = await fetch(`${sandbox.url}/v1/inter-agency/tvs-partner.tgz`);
-  expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(installed.file))).toBe(true);
+  const url = `${sandbox.url}/v1/inter-agency/tvs-partner.tgz`;
+  const packed = readFileSync(installed.file);
+  expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(packed)).toBe(true);
+  const head = await fetch(url, { method: "HEAD" });
+  expect(head.headers.get("Content-Length")).toBe(String(packed.length));
 });
 
 const compiler = join(import.meta.dir, "../../node_modules/typescript/bin/tsc");

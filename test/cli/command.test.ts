@@ -26,14 +26,8 @@ async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
 test("a command accepts its own options and the common options", async () => {
   const { seen, error } = await call("x.csv --dry-run --reason why --data /d --json --sandbox".split(" "));
   expect(error).toBeUndefined();
-  expect(seen).toMatchObject({
-    file: "x.csv",
-    "dry-run": true,
-    reason: "why",
-    data: "/d",
-    json: true,
-    sandbox: true,
-  });
+  const flags = { "dry-run": true, json: true, sandbox: true };
+  expect(seen).toMatchObject({ file: "x.csv", reason: "why", data: "/d", ...flags });
 });
 
 test.each([
@@ -55,11 +49,8 @@ test.each([
   expect(error?.message).toMatch(message);
   expect(error?.message).toEndWith("--help shows its options");
   expect(error?.message).not.toContain("\n");
-});
-
-test("the refusal of too many operands does not repeat them, because they may be personal data", async () => {
-  const { error } = await call(["x.csv", "12345678901"]);
-  expect(error?.message).not.toContain("12345678901");
+  // An operand may be personal data.
+  expect(error?.message).not.toContain("y.csv");
 });
 
 test("a command with a variadic operand accepts any number of operands", async () => {
@@ -74,11 +65,8 @@ test("a key id that begins with a dash is read as an operand, or as the value of
   const kid = `-_${"a".repeat(41)}`;
   expect(moveKeyIdsLast([kid, "--json"], made)).toEqual(["--json", "--", kid]);
   expect(moveKeyIdsLast(["--anchor", kid, "file"], made)).toEqual([`--anchor=${kid}`, "file"]);
-  expect(moveKeyIdsLast(["--json", kid.slice(1), `${kid}a`], made)).toEqual([
-    "--json",
-    kid.slice(1),
-    `${kid}a`,
-  ]);
+  const others = ["--json", kid.slice(1), `${kid}a`];
+  expect(moveKeyIdsLast(others, made)).toEqual(others);
 });
 
 test("a repeated option keeps all its values, whether spelled --name value or --name=value", () => {

@@ -16,8 +16,7 @@ async function codeUnread(...args: readonly string[]): Promise<number> {
   const [program = "", ...words] = [...programWords, ...args];
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "ignore"] });
   child.stdout.destroy();
-  const [code] = await once(child, "exit");
-  return code;
+  return (await once(child, "exit"))[0];
 }
 
 const input = (name: string) => join(fixtures, "inputs", name);

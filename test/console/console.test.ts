@@ -1,19 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
-import { mintApiKey } from "../../src/domain/credentials.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { waitForAnswer } from "../harness/eventually.ts";
 import { attest, storeQuotaUse } from "../harness/evidence.ts";
-import { anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
+import { anAttestation, aTeacherWrite } from "../harness/samples.ts";
+import { addPartner } from "../harness/service.ts";
 
 let world: TestConsole;
 beforeAll(async () => {
   world = await openTestConsole();
-  const key = { keyId: "key-1", mac: new Uint8Array(32), createdAt: 1, expiresAt: null, revokedAt: null };
-  await world.operator.stores.partners.add(
-    { ...aPartner("exam-body-a"), perMinute: 600, perDay: 1_000 },
-    { ...key, partnerId: "exam-body-a" },
-  );
+  await addPartner(world.operator, "exam-body-a", { perMinute: 600, perDay: 1_000 });
 });
 afterAll(() => world.close());
 
@@ -100,12 +96,7 @@ test("neither the console nor the metrics show a search term", async () => {
 });
 
 test("the console counts refused calls by partner and key, for the last 15 minutes and since the start", async () => {
-  const { text: key, record } = mintApiKey("refused-often", {
-    kind: "live",
-    secrets: world.operator.secrets,
-    now: world.operator.clock.now(),
-  });
-  await world.operator.stores.partners.add({ ...aPartner("refused-often"), scopes: ["batch"] }, record);
+  const { text: key, keyId } = await addPartner(world.operator, "refused-often", { scopes: ["batch"] });
   await world.service.configuration.refresh();
   const call = (path: string, credential: string) =>
     world.ask(`/v1/inter-agency/${path}`, {
@@ -124,13 +115,13 @@ test("the console counts refused calls by partner and key, for the last 15 minut
   await call("batch", "nobody's");
   const shown = await section();
   expect(shown).toContain(
-    `refused-often REQUEST_INVALID: 1, SCOPE_MISSING: 2 REQUEST_INVALID: 1, SCOPE_MISSING: 2 ${record.keyId} `,
+    `refused-often REQUEST_INVALID: 1, SCOPE_MISSING: 2 REQUEST_INVALID: 1, SCOPE_MISSING: 2 ${keyId} `,
   );
   expect(shown).toMatch(/no valid credential .*?CREDENTIAL_MISTYPED: [1-9].*? – /);
   world.forward(15 * 60_000);
   await call("batch", key);
   expect(await section()).toContain(
-    `refused-often REQUEST_INVALID: 1 REQUEST_INVALID: 2, SCOPE_MISSING: 2 ${record.keyId} `,
+    `refused-often REQUEST_INVALID: 1 REQUEST_INVALID: 2, SCOPE_MISSING: 2 ${keyId} `,
   );
 });
 

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { importDependencies } from "../../cli/open.ts";
-import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
-import { aPartner } from "../harness/samples.ts";
+import { addPartner } from "../harness/service.ts";
 
 /** Sixty teachers, one of them revoked, and two rows that are rejected. */
 const extract = [
@@ -17,25 +14,15 @@ const extract = [
   "TR/LA/2019/900001,5001,Wrong,123,,new_system,VERIFIED,,,",
 ].join("\n");
 
-async function load(text: string): Promise<void> {
-  async function* bytes() {
-    yield new TextEncoder().encode(text);
-  }
-  const name = "/home/someone/extract.csv";
-  const pieces = readPieces({ name, bytes: bytes() }, world.operator.blindIndex);
-  await importRegister({ name, pieces }, importDependencies(world.operator), {
-    baseline: true,
-    allowChange: true,
-  });
-}
+const file = "/home/someone/extract.csv";
 
 let world: TestConsole;
+let keyId: string;
 let session: Awaited<ReturnType<TestConsole["signIn"]>>;
 beforeAll(async () => {
   world = await openTestConsole();
-  await load(extract);
-  const key = { keyId: "key of agency", partnerId: "agency", mac: new Uint8Array(32), createdAt: 1 };
-  await world.operator.stores.partners.add(aPartner("agency"), { ...key, expiresAt: null, revokedAt: null });
+  await world.load(file, extract, true);
+  ({ keyId } = await addPartner(world.operator, "agency"));
   await world.service.configuration.refresh();
   session = await world.signIn();
 });
@@ -145,7 +132,7 @@ describe("the console's pages about the register", () => {
 
   test("the console says that an import whose rows were all rejected changed nothing", async () => {
     expect((await get("/imports")).text).toContain(", some rejected</span>");
-    await load(extract.replaceAll("TR/LA/2019", "TR/LA"));
+    await world.load(file, extract.replaceAll("TR/LA/2019", "TR/LA"), true);
     for (const path of ["/", "/imports"])
       expect((await get(path)).text).toContain(">nothing changed, all rejected</span>");
   });
@@ -153,7 +140,7 @@ describe("the console's pages about the register", () => {
 
 test("the console shows a partner's rights and keys, and answers 404 for an unknown partner", async () => {
   const { text } = await get("/partner?id=agency");
-  for (const shown of ["eligibility", "key of agency", "API key", "partners show agency"])
+  for (const shown of ["eligibility", keyId, "API key", "partners show agency"])
     expect(text).toContain(shown);
   expect((await get("/partner?id=nobody")).status).toBe(404);
   expect((await get("/")).text).toContain('href="./partner?id=agency"');

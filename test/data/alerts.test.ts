@@ -26,10 +26,8 @@ const evaluatedAt = 600;
 const scrapeSeconds = 30;
 
 type Series = { series: string; values: string };
-const steady = (series: string, value: number): Series => ({
-  series,
-  values: `${value}+0x${evaluatedAt / scrapeSeconds}`,
-});
+const steps = evaluatedAt / scrapeSeconds;
+const steady = (series: string, value: number): Series => ({ series, values: `${value}+0x${steps}` });
 
 /** The series of an exposition, with its times moved to the time of evaluation. */
 function seriesIn(text: string, at: number): Series[] {
@@ -124,17 +122,14 @@ beforeAll(async () => {
 });
 
 test("each alert has a summary, a severity and a page of the manual", () => {
-  const pages = manualTopics.map(({ name }) => name).join("|");
-  for (const { alert, labels, annotations } of rules) {
+  const matching = (pattern: RegExp) => expect.stringMatching(pattern);
+  const pages = new RegExp(`^(${manualTopics.map(({ name }) => name).join("|")})$`);
+  for (const { alert, labels, annotations } of rules)
     expect([alert, labels, annotations]).toEqual([
-      expect.stringMatching(/^Tvs[A-Z]\w+$/),
-      { severity: expect.stringMatching(/^(critical|warning)$/) },
-      {
-        summary: expect.stringMatching(/^.{30,200}$/),
-        page: expect.stringMatching(new RegExp(`^(${pages})$`)),
-      },
+      matching(/^Tvs[A-Z]\w+$/),
+      { severity: matching(/^(critical|warning)$/) },
+      { summary: matching(/^.{30,200}$/), page: matching(pages) },
     ]);
-  }
 });
 
 test("the manual lists every alert and no other", () => {
@@ -143,19 +138,18 @@ test("the manual lists every alert and no other", () => {
   expect(documented).toEqual(rules.map(({ alert }) => alert));
 });
 
-test.skipIf(promtool === null)("promtool finds nothing wrong with the alert rules", () => {
-  const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
-  expect([exitCode, String(stderr)]).toEqual([0, ""]);
-});
-
-test.skipIf(promtool === null)("no alert fires for a healthy service", () =>
-  withTempDir(async (folder) => {
-    for (const series of [calm, atFirst]) expect(evaluate(folder, series, firing([]))).toBe("");
-  }),
+test.skipIf(promtool === null)(
+  "promtool accepts the alert rules, and no alert fires for a healthy service",
+  () =>
+    withTempDir(async (folder) => {
+      const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
+      expect([exitCode, String(stderr)]).toEqual([0, ""]);
+      for (const series of [calm, atFirst]) expect(evaluate(folder, series, firing([]))).toBe("");
+    }),
 );
 
 test.skipIf(promtool === null)(
-  "the alerts about an expiring credential and a due key rotation fire for a real service after a quarter",
+  "the alerts about a credential's end and a due rotation fire after a quarter",
   () =>
     withTempDir(async (folder) => {
       expect(evaluate(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
@@ -164,7 +158,6 @@ test.skipIf(promtool === null)(
 
 test.skipIf(promtool === null)("each alert fires for a service that fails or does not answer", () =>
   withTempDir(async (folder) => {
-    const steps = evaluatedAt / scrapeSeconds;
     // Its first 5xx comes after some scrapes. It restarts, and is gone in the last minutes.
     const failing = wrong
       .filter(({ series }) => !/^process_(start|open|max)/.test(series))

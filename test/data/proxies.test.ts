@@ -5,8 +5,7 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { teachers } from "../blackbox/registry.ts";
-import { createTlsWorld, tId } from "../blackbox/tls-world.ts";
-import { api, type Partner, type World } from "../blackbox/world.ts";
+import { api, createWorld, fetchOverTls, type Partner, type World } from "../blackbox/world.ts";
 import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
 import { sharedFolder } from "../harness/folder.ts";
@@ -36,9 +35,7 @@ const proxies: Readonly<Record<string, Proxy>> = {
     file: "Caddyfile",
     needs: [],
     repeatsPosts: false,
-    own: (port) => ({
-      "verify.example.org {": `https://localhost:${port} {`,
-    }),
+    own: (port) => ({ "verify.example.org {": `https://localhost:${port} {` }),
     async words(config) {
       await writeFile(config, `{\n\tadmin off\n\tauto_https off\n}\n${await readFile(config, "utf8")}`);
       return ["caddy", "run", "--adapter", "caddyfile", "--config", config];
@@ -76,11 +73,11 @@ let known: TestCertificate;
 
 beforeAll(async () => {
   if (installed.length === 0) return;
-  ({ world, second: partner } = await createTlsWorld());
-  await world.restart({ args: ["--trusted-proxy", "127.0.0.1", "--client-cert-from", "127.0.0.1"] });
+  const args = ["--trusted-proxy", "127.0.0.1", "--client-cert-from", "127.0.0.1"];
+  world = await createWorld({ rows: [teachers.valid], args });
+  partner = await world.partner();
   known = await makeCertificate({ commonName: "agency" });
-  const path = await world.file("agency.pem", known.certPem);
-  expect((await world.tvs("partners", "cert", "add", partner.id, path)).code).toBe(0);
+  await world.addCertificate(partner, known);
   const { certPem, keyPem } = await makeCertificate({ commonName: "localhost" });
   await mkdir(here("tls"));
   await writeFile(here("tls/chain.pem"), certPem);
@@ -113,15 +110,8 @@ async function startProxy(name: string) {
     certificate?: TestCertificate,
     init: Pick<RequestInit, "method" | "body"> = {},
   ) => {
-    const client = certificate === undefined ? {} : { cert: certificate.certPem, key: certificate.keyPem };
-    const path = init.method === "POST" ? "eligibility-check" : `lookup/by-tid/${tId}`;
-    // A connection of its own each time: a kept one would carry another call's certificate.
-    return fetch(`https://localhost:${port}${api}/${path}`, {
-      ...init,
-      headers: { ...headers, Connection: "close" },
-      tls: { ...client, rejectUnauthorized: false },
-      keepalive: false,
-    });
+    const path = init.method === "POST" ? "eligibility-check" : `lookup/by-tid/${teachers.valid.t_id}`;
+    return fetchOverTls(`https://localhost:${port}${api}/${path}`, certificate, { ...init, headers });
   };
   const isUp = async () => (await call({}).catch(() => null))?.status === 401;
   try {

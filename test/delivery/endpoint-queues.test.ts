@@ -6,13 +6,7 @@ import {
 } from "../../src/delivery/endpoint-queues.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../../src/domain/deliveries.ts";
 
-const limits = {
-  maxAttempts: 8,
-  maxAttemptsPerEndpoint: 3,
-  maxAttemptsFailing: 1,
-  maxHeldPerEndpoint: 6,
-  maxHeld: 20,
-};
+const limits = { maxAttempts: 8, maxAttemptsPerEndpoint: 3, maxHeldPerEndpoint: 6, maxHeld: 20 };
 
 function endpoint(partnerId: string, changes: Partial<SendableEndpoint> = {}): SendableEndpoint {
   const url = `https://${partnerId}.example/`;
@@ -56,33 +50,24 @@ test("endpoints get attempts in turn, up to the limit of each endpoint and of al
   expect(names(launchAll(queues))).toBe("c");
 });
 
-test("each failing endpoint gets one attempt at a time, and all of them half of the attempts", () => {
+test("an endpoint gets one attempt at a time after a failure, until its next success or another URL", () => {
   const queues = createEndpointQueues(limits);
-  const failing = ["v", "w", "x", "y", "z"].map((name) => endpoint(name, { failingSince: 1 }));
-  queues.update([...failing, endpoint("good")], 1);
+  queues.update([endpoint("dead", { failingSince: 1 }), endpoint("good")], 1);
   fill(queues);
-  expect(names(launchAll(queues))).toBe("v w x y good good good");
-});
-
-test("an endpoint is failing after three failures in a row, and recovers after one success", () => {
-  const queues = createEndpointQueues(limits);
-  queues.update([endpoint("a")], 1);
+  const [probe, attempt, ...others] = launchAll(queues) as [RunningAttempt, RunningAttempt];
+  expect(names([probe, attempt, ...others])).toBe("dead good good good");
+  queues.end(probe, false);
+  for (const one of [attempt, ...others]) queues.end(one, true);
+  expect(names(launchAll(queues))).toBe("good");
   fill(queues);
-  for (const attempt of launchAll(queues)) queues.end(attempt, true);
-  const probes = launchAll(queues);
-  expect(probes.length).toBe(1);
-  queues.end(probes[0] as RunningAttempt, false);
-  expect(launchAll(queues).length).toBe(2);
-  fill(queues);
-  expect(launchAll(queues).length).toBe(1);
+  expect(names(launchAll(queues))).toBe("dead dead dead");
+  queues.update([endpoint("good", { url: "https://moved.example/" })], 1);
+  expect(names(launchAll(queues))).toBe("good good");
 });
 
 test("leased deliveries are limited for each endpoint and in total", () => {
   const queues = createEndpointQueues(limits);
-  queues.update(
-    ["a", "b", "c", "d"].map((name) => endpoint(name)),
-    1,
-  );
+  queues.update([endpoint("a"), endpoint("b"), endpoint("c"), endpoint("d")], 1);
   expect(queues.wants().map((one) => one.limit)).toEqual([6, 6, 6, 2]);
   fill(queues);
   expect(queues.wants()).toEqual([]);
@@ -104,8 +89,7 @@ test("a request for leases excludes each leased delivery until its attempt is re
 test("leases are requested only for endpoints with due deliveries, and not again if less than half was found", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
-  expect([queues.isDue(4), queues.wants()]).toEqual([false, []]);
-  expect(queues.isDue(5)).toBe(true);
+  expect(queues.wants()).toEqual([]);
   queues.update([endpoint("a", { nextDueAt: 5 })], 5);
   queues.add(queues.wants(), [delivery("a")], 0);
   expect(queues.wants()).toEqual([]);

@@ -278,20 +278,6 @@ test("an idle connection is closed after its time limit", async () => {
   expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
 });
 
-test("the number of idle connections of an endpoint is limited", async () => {
-  const waiting: Socket[] = [];
-  const receiver = await receive((socket) => {
-    waiting.push(socket);
-    if (waiting.length === 4) for (const each of waiting.splice(0)) each.write(ok);
-  });
-  const exchange = makeExchange({ maxIdlePerEndpoint: 1 });
-  const round = () => Promise.all([1, 2, 3, 4].map(() => exchange.deliver(requestTo(receiver.port))));
-  await round();
-  await receiver.closed;
-  await round();
-  expect(receiver.connections()).toBe(7);
-});
-
 const nowMs = Date.UTC(2026, 2, 1, 12, 0, 0);
 
 test.each([
@@ -304,8 +290,6 @@ test.each([
   ["Sun, 01 Mar 2026 11:59:00 GMT", 0],
   // A year of two digits that lies far ahead is a past one.
   ["Sunday, 06-Nov-94 08:49:37 GMT", 0],
-  ["99999999999999999999999999", 366 * 86_400],
-  ["Sun, 01 Mar 9999 12:00:00 GMT", 366 * 86_400],
 ])("Retry-After: %s is read as %i seconds", (value, seconds) => {
   expect(parseRetryAfter(value, nowMs)).toBe(seconds);
 });

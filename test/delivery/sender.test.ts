@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { timeOfUuid } from "../../src/domain/clock.ts";
 import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
 import { type Received, signatureOf, withEndpoint } from "../harness/endpoint.ts";
@@ -22,13 +23,9 @@ test("a delivery arrives with the contract's headers and the event's exact bytes
       "x-agency-event-type": "license.verified",
       "x-agency-delivery-id": delivery?.deliveryId,
     });
-    expect(delivery?.deliveryId).toMatch(
-      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
-    );
-    expect(signatureOf(request)).toMatchObject({
-      t: world.clock.now() / 1000,
-      digests: [expect.any(String)],
-    });
+    expect(timeOfUuid(delivery?.deliveryId ?? "")).not.toBeNull();
+    const signature = { t: world.clock.now() / 1000, digests: [expect.any(String)] };
+    expect(signatureOf(request)).toMatchObject(signature);
     expect(signatureOf(request).isOf(secret, 0)).toBe(true);
     expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
   }));
@@ -71,12 +68,8 @@ test("a delivery is attempted at every step of the schedule and not before, and 
       expect(delivery).toMatchObject({ attempts: 11, lastStatus: 503, lastError: "BAD_STATUS", dueAt: null });
       const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
       expect(detail?.attemptList.map((one) => one.number)).toEqual(regNos(11).map((_, index) => index + 1));
-      expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
-        pending: 0,
-        held: 0,
-        dead: 1,
-        oldestDueAt: null,
-      });
+      const backlog = await webhookBacklog(world.webhooks, world.clock.now());
+      expect(backlog).toEqual({ pending: 0, held: 0, dead: 1, oldestDueAt: null });
     },
   ));
 
@@ -123,12 +116,8 @@ test("a delivery goes to no private address unless private addresses are allowed
     await sender.settle();
     expect(received).toEqual([]);
     const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-    expect(delivery).toMatchObject({
-      state: "pending",
-      attempts: 1,
-      lastStatus: null,
-      lastError: "ENDPOINT_INVALID",
-    });
+    const last = { lastStatus: null, lastError: "ENDPOINT_INVALID" };
+    expect(delivery).toMatchObject({ state: "pending", attempts: 1, ...last });
     allowed = true;
     world.clock.add(5_000);
     await sender.settle();

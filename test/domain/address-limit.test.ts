@@ -15,13 +15,8 @@ function takeOf(perMinute: number, clock: Clock) {
 test("the lookup limit of an IP address is exact, call by call", () => {
   const take = takeOf(3, aClock(start));
   const decisions = Array.from({ length: 5 }, () => take("192.0.2.1"));
-  expect(decisions.map((one) => [one.allowed, one.remaining])).toEqual([
-    [true, 2],
-    [true, 1],
-    [true, 0],
-    [false, 0],
-    [false, 0],
-  ]);
+  expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
+  expect(decisions.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0, 0]);
   expect(decisions[3]).toMatchObject({ limit: 3, resetAt: minuteEnd, retryAfterSeconds: 45 });
 });
 
@@ -44,11 +39,8 @@ test("an IPv6 /48 has sixteen times the limit of a /64, and its refusal is not c
     expect([allowed(network), allowed(network)]).toEqual([true, true]);
   expect(lookup(blocks(0))).toMatchObject({ allowed: false, limit: 48, remaining: 0, retryAfterSeconds: 45 });
   expect(lookup(["2001:db8:1:0::/64", "2001:db8:ffff::/48"])).toMatchObject({ allowed: true, remaining: 0 });
-  expect(lookup(["2001:db8:2:1::/64", "2001:db8:2::/48"])).toMatchObject({
-    allowed: true,
-    limit: 3,
-    remaining: 2,
-  });
+  const other = lookup(["2001:db8:2:1::/64", "2001:db8:2::/48"]);
+  expect(other).toMatchObject({ allowed: true, limit: 3, remaining: 2 });
 });
 
 test("the limit of an IPv6 /64 applies even if its /48 has calls left", () => {
@@ -70,11 +62,8 @@ test.each([
     const limit = createAddressLimit(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
       expect(limit.personalLookup(["192.0.2.1"]).allowed).toBe(true);
-    expect(limit.personalLookup(["192.0.2.1"])).toMatchObject({
-      allowed: false,
-      limit: personal,
-      remaining: 0,
-    });
+    const refused = { allowed: false, limit: personal, remaining: 0 };
+    expect(limit.personalLookup(["192.0.2.1"])).toMatchObject(refused);
     expect(limit.lookup(["192.0.2.1"])).toMatchObject({ allowed: true, limit: perMinute });
     expect(limit.personalLookup(["192.0.2.2"]).allowed).toBe(true);
   },

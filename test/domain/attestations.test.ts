@@ -9,15 +9,11 @@ const nin = "12345678901";
 test("the attestation of a found teacher names the identifier that was asked for", () => {
   const teacher = aStoredTeacher();
   const regNo = { by: "regNo", value: teacher.regNo } as const;
-  expect(storedIdentifier(regNo, teacher, index)).toEqual({
-    reference: `regNo:${teacher.regNo}`,
-    ninIndex: null,
-  });
-  for (const tId of [7, 12_345_678_901]) {
-    expect(storedIdentifier({ by: "tId", value: tId }, teacher, index)).toEqual({
-      reference: `tId:${tId}`,
-      ninIndex: null,
-    });
+  const reference = `regNo:${teacher.regNo}`;
+  expect(storedIdentifier(regNo, teacher, index)).toEqual({ reference, ninIndex: null });
+  for (const value of [7, 12_345_678_901]) {
+    const stored = storedIdentifier({ by: "tId", value }, teacher, index);
+    expect(stored).toEqual({ reference: `tId:${value}`, ninIndex: null });
   }
 });
 
@@ -49,9 +45,7 @@ const kept = (text: string) => JSON.parse(makeStoredContext({ correlationId: tex
 
 test.each([
   [nin, "[removed]"],
-
   ["call 0803 123 4567 now", "call [removed] now"],
-
   ["Ada <ada@example.com>, head", "Ada [removed] head"],
   // It stays JSON whatever surrounds it.
   ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { addDays, createCalendar, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
 
-/** A day, and the moment at which it begins. */
 // biome-ignore format: a table reads better in rows
-const beginnings: readonly [zone: string, date: string, begins: string, why: string][] = [
+test.each([
   ["Africa/Lagos", "2026-03-01", "2026-02-28T23:00:00.000Z", "an hour ahead all year"],
   ["UTC", "2026-01-01", "2026-01-01T00:00:00.000Z", "no offset"],
   ["Europe/London", "2026-03-29", "2026-03-29T00:00:00.000Z", "summer time begins later that day"],
@@ -19,13 +18,9 @@ const beginnings: readonly [zone: string, date: string, begins: string, why: str
   ["Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00.000Z", "the day after the skipped one"],
   ["Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00.000Z", "a quarter of an hour off"],
   ["Pacific/Kiritimati", "2026-01-01", "2025-12-31T10:00:00.000Z", "the furthest ahead"],
-];
-
-for (const [zone, date, begins, why] of beginnings) {
-  test(`the day ${date} in ${zone} begins at ${begins}: ${why}`, () => {
-    expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
-  });
-}
+])("in %s the day %s begins at %s: %s", (zone, date, begins, _why) => {
+  expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
+});
 
 test("startOfDay agrees with dateAt on every day of two years", () => {
   for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
@@ -39,12 +34,8 @@ test("startOfDay agrees with dateAt on every day of two years", () => {
 });
 
 test("addDays crosses months, years and leap days", () => {
-  expect(["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map((date) => addDays(date, 1))).toEqual([
-    "2026-02-01",
-    "2027-01-01",
-    "2028-02-29",
-    "2028-03-01",
-  ]);
+  const next = ["2026-01-31", "2026-12-31", "2028-02-28", "2028-02-29"].map((date) => addDays(date, 1));
+  expect(next).toEqual(["2026-02-01", "2027-01-01", "2028-02-29", "2028-03-01"]);
 });
 
 test("daysBetween counts calendar days", () => {

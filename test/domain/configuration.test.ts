@@ -17,13 +17,8 @@ const now = Date.parse("2026-03-01T12:00:00Z");
 async function open(stores: TestStores, changes: Partial<ConfigurationDependencies> = {}) {
   const ring = await fillRing(stores.keys, now);
   const clock = aClock("2026-03-01T12:00:00Z");
-  const configuration = await createConfiguration({
-    ...stores,
-    secrets,
-    clock,
-    defaults: aSettings,
-    ...changes,
-  });
+  const dependencies = { ...stores, secrets, clock, defaults: aSettings, ...changes };
+  const configuration = await createConfiguration(dependencies);
   return { configuration, ...ring };
 }
 

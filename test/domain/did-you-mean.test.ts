@@ -6,7 +6,6 @@ const known = ["list", "rotate", "compromise", "jwks", "history", "import"];
 test.each([
   ["LIST", "list"],
   ["comp", "compromise"],
-
   ["hsitory", "history"],
 
   ["rottatte", "rotate"],

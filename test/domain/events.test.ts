@@ -11,12 +11,8 @@ import { certificateStatuses, licenseStatuses } from "../../src/partner/contract
 type Change = [before: Partial<Statuses>, after: Partial<Statuses>];
 type Move = [...Change, events: [string, string][]];
 
-const statuses = (changes: Partial<Statuses>): Statuses => ({
-  license: "VALID",
-  certificate: "VERIFIED",
-  active: true,
-  ...changes,
-});
+const usual: Statuses = { license: "VALID", certificate: "VERIFIED", active: true };
+const statuses = (changes: Partial<Statuses>): Statuses => ({ ...usual, ...changes });
 const gone = { license: "NOT_FOUND", certificate: "NOT_FOUND", hidden: true } as const;
 const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>): string[][] =>
   transitions(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
@@ -67,11 +63,9 @@ test.each<Change>([
 });
 
 test("unchanged statuses make no event", () => {
-  for (const license of licenseStatuses) {
-    for (const certificate of certificateStatuses) {
+  for (const license of licenseStatuses)
+    for (const certificate of certificateStatuses)
       expect(eventsOf({ license, certificate }, { license, certificate })).toEqual([]);
-    }
-  }
 });
 
 test("a deactivation makes only the event teacher.deactivated, whatever else changes", () => {

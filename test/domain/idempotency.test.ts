@@ -171,7 +171,6 @@ test.each([
   ['"', false],
   ['"k', false],
   ['"k" ', false],
-
   ['"k", "l"', false],
 
   ['"k\\x"', false],

@@ -27,13 +27,8 @@ test("a key's id is its RFC 7638 thumbprint, and its published form has no priva
   const key = await generateKey(secrets, 2048, now);
   const { n, e } = key.jwk;
   const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
-  expect(key).toMatchObject({
-    kid: thumbprint,
-    state: "pending",
-    createdAt: now,
-    publishedAt: now,
-    activatedAt: null,
-  });
+  const times = { createdAt: now, publishedAt: now, activatedAt: null };
+  expect(key).toMatchObject({ kid: thumbprint, state: "pending", ...times });
   expect(key.jwk).toEqual({ kty: "RSA", use: "sig", alg: "RS256", kid: thumbprint, n, e: "AQAB" });
   expect(Buffer.from(n, "base64url")).toHaveLength(256);
 });
@@ -91,19 +86,13 @@ test("a damaged key is refused, because its envelopes would verify nowhere", asy
 test("an imported key must be a private RSA key that is not encrypted", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const ec = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  const locked = createPrivateKey(readKey("active")).export({
-    type: "pkcs8",
-    format: "pem",
-    cipher: "aes-256-cbc",
-    passphrase: "x",
-  });
+  const encrypted = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" } as const;
+  const locked = createPrivateKey(readKey("active")).export(encrypted);
   const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
   for (const pem of ["", "hello", ec, publicPem, locked.toString(), readKey("active").slice(0, 400)]) {
+    const message = "the file contains no unencrypted RSA private key in PEM form";
     const error = await catchError(importKey(pem, secrets, now));
-    expect(error).toMatchObject({
-      code: "INPUT_UNREADABLE",
-      message: "the file contains no unencrypted RSA private key in PEM form",
-    });
+    expect(error).toMatchObject({ code: "INPUT_UNREADABLE", message });
   }
 });
 
@@ -163,11 +152,8 @@ test("a retired key can be marked as compromised, and keeps the earliest time of
     const ring = keyRingOf(await keys.list());
     expect(ring.keys).toHaveLength(3);
     const flagged = ring.keys.find((key) => key.kid === active.kid);
-    expect(flagged).toMatchObject({
-      state: "compromised",
-      compromisedSince: since - dayMs,
-      retiredAt: now + dayMs,
-    });
+    const times = { compromisedSince: since - dayMs, retiredAt: now + dayMs };
+    expect(flagged).toMatchObject({ state: "compromised", ...times });
   }));
 
 test("a key can be marked as compromised if it is known and the time is in the past", () =>

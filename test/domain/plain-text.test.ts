@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
-import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
+import { hasHiddenCharacter, shellWord } from "../../src/domain/plain-text.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
 import { canonicalRegNo } from "../../src/domain/teachers/teachers.ts";
-import { csv, row, withImports, withoutRegNo } from "../harness/imports.ts";
+import { csv, row, withImports } from "../harness/imports.ts";
 
 // biome-ignore format: a table of names reads better in rows
 const hidden: [string, string][] = [
@@ -25,18 +25,6 @@ test.each(hidden)("a hidden character is refused in a reason, a name and a numbe
   // A byte order mark counts as white space, which is not part of a number.
   expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
 });
-
-test("a row of an extract is rejected if a text has a hidden character", () =>
-  withImports(async ({ add }) => {
-    const fields = ["name", "state", "category", "license_revoked_reason"] as const;
-    const text = "Ada\u200bObi";
-    const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: text }));
-    const { report, inserted } = await add(csv([...bad, row("1\u200b2")]));
-    expect(inserted).toBe(0);
-    const ofFields = fields.map((field, n) => ({ line: n + 2, field, code: "TEXT_INVALID" }));
-    const ofNumber = { line: 6, field: "reg_no", code: "REG_NO_INVALID" };
-    expect(report.rejected.map(withoutRegNo)).toEqual([...ofFields, ofNumber]);
-  }));
 
 test("a registration number may have no hidden character, not even one that a name may have", () => {
   expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
@@ -63,4 +51,11 @@ test("a name may have a joiner only between two letters that it joins", () => {
     "علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫",
   ])
     expect(hasHiddenCharacter(text)).toBe(true);
+});
+
+const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
+
+test.each(words)("a shell reads the quoted word %p as it was", (word) => {
+  const { stdout } = Bun.spawnSync(["sh", "-c", `printf %s ${shellWord(word)}`]);
+  expect(stdout.toString()).toBe(word);
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 
 import { createSerialQueue, repeat, runAndPause } from "../../src/domain/serial.ts";
 
@@ -35,20 +35,25 @@ test("repeat continues after a failed run, and stopping it waits for the current
 });
 
 test("runAndPause pauses for as long as the run took, and two seconds at most", async () => {
-  for (const [tookMs, restMs] of [
-    [300, 300],
-    [3_600_000, 2_000],
-  ] as const) {
-    let nowMs = 0;
-    const after = (ms: number, run: () => void) => {
-      nowMs += ms;
-      run();
-      return () => {};
-    };
-    const work = async () => {
-      nowMs += tookMs;
-    };
-    await runAndPause(work, { now: () => 0, timers: { elapsed: () => nowMs, after } });
-    expect(nowMs - tookMs).toBe(restMs);
+  let nowMs = 0;
+  const clock = spyOn(performance, "now").mockImplementation(() => nowMs);
+  const timer = spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms: number) => {
+    nowMs += ms;
+    run();
+  }) as typeof setTimeout);
+  try {
+    for (const [tookMs, restMs] of [
+      [300, 300],
+      [3_600_000, 2_000],
+    ] as const) {
+      nowMs = 0;
+      await runAndPause(async () => {
+        nowMs += tookMs;
+      });
+      expect(nowMs).toBe(tookMs + restMs);
+    }
+  } finally {
+    clock.mockRestore();
+    timer.mockRestore();
   }
 });

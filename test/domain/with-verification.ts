@@ -1,4 +1,3 @@
-import { createLocalJWKSet, jwtVerify } from "jose";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createConfiguration, retryOnConflict } from "../../src/domain/configuration.ts";
@@ -69,7 +68,7 @@ async function open(stores: TestStores, around: Around) {
   });
   const partner = { ...aPartner("agency"), ...around.partner };
   const authenticated = { partner, credential: "KeyId0000000" };
-  const quota = createQuota({ clock, store: stores.quotaStore, stored: [] });
+  const quota = createQuota({ clock, store: stores.quotaStore });
 
   async function ask(operation: AttestedOperation, asked: VerificationRequest): Promise<CallAnswer> {
     const call = quota.open();
@@ -98,15 +97,4 @@ export async function enrol(
   changes: Partial<TeacherContent>,
 ): Promise<void> {
   await teachers.apply([planImport(changes.regNo ?? regNo, changes, Date.parse(start))]);
-}
-
-/** Verifies an envelope as a partner does. @returns header and claims */
-export async function verified(
-  world: World,
-  envelope: { signature: string; audience: string; issuer: string },
-) {
-  const keys = createLocalJWKSet(JSON.parse((await world.configuration.refresh()).jwks));
-  const currentDate = new Date(world.clock.now());
-  const { issuer, audience } = envelope;
-  return jwtVerify(envelope.signature, keys, { issuer, audience, currentDate });
 }

@@ -11,8 +11,6 @@ export type Received = {
   readonly body: string;
   /** Whether a whole 2xx answer was written to the connection. */
   isAcknowledged: boolean;
-  /** Whether the sender closed the connection before the answer, as a killed sender does. */
-  isCutOff: boolean;
 };
 
 export type FaultyReceiver = {
@@ -54,12 +52,7 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
     const one = await readRequest(request).catch(() => undefined);
     if (one === undefined) return;
     received.push(one);
-    let isFailing = false;
-    response.on("close", () => {
-      one.isCutOff = !isFailing && !one.isAcknowledged;
-    });
     if (Math.random() >= 1 / 3) return acknowledge(response, one);
-    isFailing = true;
     failures[Math.floor(Math.random() * failures.length)]?.(response);
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -82,6 +75,5 @@ async function readRequest(request: IncomingMessage): Promise<Received> {
     deliveryId: header("x-agency-delivery-id"),
     body: Buffer.concat(chunks).toString("utf8"),
     isAcknowledged: false,
-    isCutOff: false,
   };
 }

@@ -11,31 +11,17 @@ type Callers = {
   readonly perMinute: number | null;
 };
 
-export type Answer = {
+type Answer = {
   readonly isReplay: boolean;
   readonly verificationId: string;
   readonly signature: string;
 };
 
-export type KeyedLoad = {
-  readonly answers: readonly Answer[];
-  /** The errors of calls that were neither answered nor refused because of their quota. */
-  readonly failures: readonly string[];
-  stop(): Promise<void>;
-  compare(database: Driver): Promise<LoadFindings>;
-};
-
-/** Numbers of broken promises; each must be 0. */
-type LoadFindings = {
-  readonly answeredWithoutAttestation: number;
-  readonly keysThatRanTwice: number;
-  readonly replaysThatDiffer: number;
-  readonly quotaExceeded: number;
-  readonly answersNotCounted: number;
-};
+export type KeyedLoad = ReturnType<typeof startLoad>;
 
 type Held = {
   readonly answers: Answer[];
+  /** The errors of calls that were neither answered nor refused because of their quota. */
   readonly failures: string[];
   replaysThatDiffer: number;
   readonly bodies: Map<string, string>;
@@ -71,7 +57,7 @@ const maxCallMs = 15_000;
 /** The most verification ids in one query: a libSQL server limits the size of its reply. */
 const lookedUp = 500;
 
-export function startLoad(url: () => string, callers: readonly Callers[]): KeyedLoad {
+export function startLoad(url: () => string, callers: readonly Callers[]) {
   const held: Held = {
     answers: [],
     failures: [],
@@ -97,7 +83,7 @@ export function startLoad(url: () => string, callers: readonly Callers[]): Keyed
       isOver = true;
       await Promise.all(running);
     },
-    compare: (database) => compareAnswers(database, held),
+    compare: (database: Driver) => compareAnswers(database, held),
   };
 }
 
@@ -147,7 +133,8 @@ function remember(
   windows?.set(window, (windows.get(window) ?? 0) + 1);
 }
 
-async function compareAnswers(database: Driver, held: Held): Promise<LoadFindings> {
+/** Counts broken promises by kind; each number must be 0. */
+async function compareAnswers(database: Driver, held: Held) {
   const stored = await storedEnvelopes(database, held.answers);
   const twice = await database.query(
     "SELECT context FROM attestations WHERE context IS NOT NULL GROUP BY partner_id, context HAVING count(*) > 1",
@@ -173,10 +160,7 @@ async function storedEnvelopes(database: Driver, answers: readonly Answer[]): Pr
   return stored;
 }
 
-async function compareQuotas(
-  database: Driver,
-  { windows }: Held,
-): Promise<Pick<LoadFindings, "quotaExceeded" | "answersNotCounted">> {
+async function compareQuotas(database: Driver, { windows }: Held) {
   let quotaExceeded = 0;
   let answersNotCounted = 0;
   for (const [{ partnerId, perMinute }, answered] of windows) {

@@ -4,8 +4,8 @@ import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { routes } from "../../src/routes.ts";
 import { document, resolve } from "../api/openapi/document.ts";
-import { edited, largeEdits, memberEdits, textEdits } from "./http-bodies.ts";
 import { allowedBy, oddText, oddValue, type Schema } from "./http-values.ts";
+import { anEdit, type Edit, edited } from "./parser-edits.ts";
 
 /** The caller's credential: a key of the sequence's partner, of another partner, or an invalid one. */
 const callers = [
@@ -37,13 +37,18 @@ type Operation = {
 type Twist =
   | { readonly part: "path" | "query" | "url"; readonly text: string; readonly at: number }
   | { readonly part: "method"; readonly text: string }
-  | {
-      readonly part: "member";
-      readonly edit: (typeof memberEdits)[number];
-      readonly value: unknown;
-      readonly at: number;
-    }
-  | { readonly part: "text"; readonly edit: (typeof textEdits)[number]; readonly at: number };
+  | { readonly part: "body"; readonly edit: Edit; readonly beside: unknown }
+  | { readonly part: "whole"; readonly change: (text: string) => string | Buffer };
+
+/** Changes of whole bodies, which are drawn rarely. */
+const changes = [
+  (text: string) => Buffer.from(text, "utf16le"),
+  (text: string) => text.padEnd(256 * 1024),
+  (text: string) => text.padEnd(256 * 1024 + 1),
+  (text: string) => text.replace(/"(?=\})/, `${"a".repeat(100_000)}"`),
+  (text: string) =>
+    text.replace(/\[(.+)\]/s, (_all, inner: string) => `[${new Array(101).fill(inner).join()}]`),
+];
 
 const pieces = "%00 %ff %2F %2e%2e/ ../ // / ; ? & # % \\ %c0%af = \u00e9".split(" ");
 const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
@@ -55,9 +60,8 @@ const twists: readonly [weight: number, fc.Arbitrary<Twist | null>][] = [
   [60, fc.record({ part: part("path", "query"), text: oddText, at })],
   [20, fc.record({ part: part("url"), text: fc.constantFrom(...pieces), at })],
   [20, fc.record({ part: part("method"), text: fc.constantFrom(...methods) })],
-  [80, fc.record({ part: part("member"), edit: fc.constantFrom(...memberEdits), value: oddValue, at })],
-  [40, fc.record({ part: part("text"), edit: fc.constantFrom(...textEdits), at })],
-  [2, fc.record({ part: part("text"), edit: fc.constantFrom(...largeEdits), at })],
+  [120, fc.record({ part: part("body"), edit: anEdit, beside: oddValue })],
+  [2, fc.record({ part: part("whole"), change: fc.constantFrom(...changes) })],
 ];
 const twist = fc.oneof(...twists.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
@@ -157,12 +161,12 @@ function encoded(text: string, twist: Twist | null): string {
 
 function bodyOf(value: unknown, twist: Twist | null): Buffer | null {
   if (value === undefined) return null;
-  if (twist?.part === "member")
-    return Buffer.from(JSON.stringify(edited(value, twist.edit, { other: twist.value, at: twist.at })) ?? "");
   const text = JSON.stringify(value);
-  return twist?.part === "text"
-    ? Buffer.from(twist.edit(text, twist.at % (text.length + 1)))
-    : Buffer.from(text);
+  if (twist?.part === "whole") return Buffer.from(twist.change(text) as string);
+  const whole = Buffer.from(text);
+  return twist?.part === "body"
+    ? edited(whole, Buffer.from(JSON.stringify(twist.beside)), twist.edit)
+    : whole;
 }
 
 const operations = Object.entries(document.paths).flatMap(([path, item]) =>

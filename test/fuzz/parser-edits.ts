@@ -6,7 +6,7 @@ import { signTexts } from "../fixtures/envelope-tokens.ts";
 import { makeZip } from "../harness/archive.ts";
 
 const anyPlace = fc.nat({ max: 2 ** 31 - 1 });
-const anEdit = fc.record({ how: anyPlace, at: anyPlace, of: anyPlace });
+export const anEdit = fc.record({ how: anyPlace, at: anyPlace, of: anyPlace });
 
 /** A plan for one input: an input of the corpus, a second one, a part of the first, and the edits of that part. */
 export const aPlan = fc.record({
@@ -16,7 +16,7 @@ export const aPlan = fc.record({
   edits: fc.array(anEdit, { maxLength: 4 }),
 });
 type Plan = typeof aPlan extends fc.Arbitrary<infer P> ? P : never;
-type Edit = Plan["edits"][number];
+export type Edit = Plan["edits"][number];
 
 const maxEdited = 256 * 1024;
 
@@ -166,6 +166,7 @@ const editors: readonly Editor[] = [
     replaced(content, /[A-Za-z]+/g, at, (word) => (of % 2 ? word.toUpperCase() : `${word} `)),
   (content, at) => replaced(content, /[^\n]*\n/g, at, (line) => line + line),
   (content, at) => replaced(content, /[^\n]*\n/g, at, () => ""),
+  (content) => Buffer.concat([content, content]),
 ];
 
 const withByte = (content: Buffer, at: number, change: (byte: number) => number) =>
@@ -182,10 +183,11 @@ function replaced(content: Buffer, pattern: RegExp, at: number, change: (text: s
   return inserted(without(content, index, text.length), index, Buffer.from(change(text)));
 }
 
-/** Edits JSON as values in half of the cases, else as bytes. */
-function edited(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer {
+/** Edits JSON as values in half of the cases, else as bytes. @param beside bytes that some edits use */
+export function edited(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer {
   const value = how % 2 === 0 ? jsonOf(content) : undefined;
-  if (typeof value === "object" && value !== null) return editedJson(value, how >> 1, at, of);
+  if (typeof value === "object" && value !== null)
+    return editedJson(value, jsonOf(beside), { how: how >> 1, at, of });
   return content.length === 0 ? beside : chosen(editors, how >> 1)(content, at % content.length, of, beside);
 }
 
@@ -201,6 +203,7 @@ const names = ["__proto__", "constructor", "toString", "length", "", "kid", "ıs
 const jsonEditors: readonly ((holder: Values, name: string, of: number, other: () => unknown) => void)[] = [
   (holder, name, of) => put(holder, name, chosen(others, of)),
   (holder, name, _, other) => put(holder, name, other()),
+  (holder, name, _, other) => put(holder, String(other()), holder[name]),
   (holder, name) => delete holder[name],
   (holder, name, of) => put(holder, chosen(names, of), holder[name]),
   (holder, name, of) => put(holder, `${name}${again}`, of % 2 ? holder[name] : chosen(others, of)),
@@ -213,7 +216,7 @@ const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value 
 const put = (holder: Values, name: string, value: unknown) =>
   Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
 
-function editedJson(value: object, how: number, at: number, of: number): Buffer {
+function editedJson(value: object, beside: unknown, { how, at, of }: Edit): Buffer {
   const all: { holder: Values; name: string }[] = [];
   const visit = (holder: Values) => {
     for (const [name, inner] of Object.entries(holder)) {
@@ -225,7 +228,7 @@ function editedJson(value: object, how: number, at: number, of: number): Buffer 
   if (all.length > 0) {
     const { holder, name } = chosen(all, at);
     const from = chosen(all, of);
-    const other = () => structuredClone(from.holder[from.name]);
+    const other = () => (of % 2 === 0 ? beside : structuredClone(from.holder[from.name]));
     // An array throws for an invalid length.
     attempt(() => chosen(jsonEditors, how)(holder, name, of, other));
   }

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { writeXlsx } from "hucre/xlsx";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { type ImportInput, readPieces } from "../../src/domain/import/read.ts";
+import { type ImportInput, readExtract } from "../../src/domain/import/read.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
 import { makeZip } from "../harness/archive.ts";
 import { csv, rows } from "../harness/imports.ts";
@@ -49,7 +49,7 @@ async function readAll(content: Buffer, pieceBytes: number) {
   let said = "";
   const all: unknown[] = [];
   try {
-    for await (const { rows } of readPieces(input, blindIndex)) all.push(...rows);
+    for await (const rows of readExtract(input, blindIndex).rows) all.push(...rows);
   } catch (error) {
     if (!isTvsError(error) || !["INPUT_UNREADABLE", "REFUSED"].includes(error.code)) throw error;
     said = error.message;

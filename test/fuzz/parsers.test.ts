@@ -7,10 +7,8 @@ import { files } from "./parser-files.ts";
 import { logs } from "./parser-logs.ts";
 
 const inputs = readTryCount("TVS_INPUTS", 1_500);
-const { TVS_INPUT: again } = process.env;
 /** The most by which one input may raise the peak of the process's memory. */
 const maxBytes = 512 * 1024 ** 2;
-const line = "bun test test/fuzz/parsers.test.ts";
 
 const mostMemory = () => process.resourceUsage().maxRSS * 1024;
 
@@ -36,18 +34,14 @@ async function tryAll(name: string, target: Target): Promise<void> {
   const { failed, counterexample, errorInstance } = await fc.check(one, { seed, numRuns });
   if (!failed || counterexample === null) return;
   const input = inputOf(counterexample[0], target.corpus).toString("base64");
-  const once = `TVS_INPUT=${input} ${line} -t "of ${name}:"`;
-  throw new Error(`of seed ${seed}; once more:\n${once}`, { cause: errorInstance });
+  const again = `TVS_SEED=${seed} TVS_INPUTS=${inputs} npm test -- test/fuzz/parsers.test.ts`;
+  throw new Error(`${again}\nthe input of ${name}, in base64: ${input}`, { cause: errorInstance });
 }
 
-describe.each(Object.entries({ ...evidence, ...logs, ...files }))("the parser of %s:", (name, target) => {
-  if (again === undefined)
-    test(
-      "a parser accepts genuine inputs, and refuses all others with one of its own reasons",
-      () => tryAll(name, target),
-      60_000 + inputs * 20,
-    );
-  else
-    test("a parser reads the input that TVS_INPUT names", () =>
-      tryOne(target, Buffer.from(again, "base64")).then(console.log));
-});
+describe.each(Object.entries({ ...evidence, ...logs, ...files }))("the parser of %s:", (name, target) =>
+  test(
+    "a parser accepts genuine inputs, and refuses all others with one of its own reasons",
+    () => tryAll(name, target),
+    60_000 + inputs * 20,
+  ),
+);

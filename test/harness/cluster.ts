@@ -1,7 +1,7 @@
 /** Several nodes over one libSQL server, each behind a link that can fail. */
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
 import { makeFolder } from "./folder.ts";
 import { freePort } from "./free-port.ts";
 import { type Environment, type Service, type Signal, startService } from "./program.ts";
@@ -13,33 +13,12 @@ type ClusterOptions = { readonly nodes: number; readonly args: readonly string[]
 /** A register: its data directory, and the environment by which commands and services find it. */
 type Register = { readonly dataDir: string; readonly env: Environment };
 
-export type ClusterNode = {
-  /** The same after each start. */
-  readonly url: string;
-  /** The folder for the node's own files, such as the last checkpoint of the evidence log. */
-  readonly dataDir: string;
-  /** The link between the node and the libSQL server. */
-  readonly link: FaultProxy;
-  start(): Promise<Service>;
-  /** The log since the last start. */
-  stderr(): string;
-  /** Sends a signal and does not wait. SIGSTOP pauses the node at any point, SIGCONT continues it. */
-  signal(name: NodeJS.Signals): void;
-  /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
-  stop(signal?: Signal): Promise<number>;
-};
-
-export type Cluster = {
-  readonly server: TestServer;
-  readonly nodes: readonly ClusterNode[];
-  /** The register for commands, which connect to the libSQL server without a link. */
-  readonly register: Register;
-  close(): Promise<void>;
-};
+export type ClusterNode = Awaited<ReturnType<typeof makeNode>>;
+export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 
 /** Starts the libSQL server and the nodes; the first node makes the register. If one fails, all are removed. */
-export async function startCluster({ nodes, args }: ClusterOptions): Promise<Cluster> {
-  const folder = await makeFolder();
+export async function startCluster({ nodes, args }: ClusterOptions) {
+  const folder = makeFolder();
   const closers: (() => Promise<unknown>)[] = [folder.remove];
   const close = async () => {
     for (const end of closers.splice(0).reverse()) await end();
@@ -56,8 +35,9 @@ export async function startCluster({ nodes, args }: ClusterOptions): Promise<Clu
     }
     for (const node of made.slice(0, 1)) await node.start();
     await Promise.all(made.slice(1).map((node) => node.start()));
-    const env = { ...secret, TVS_DATABASE: server.url };
-    return { server, nodes: made, register: { dataDir: join(folder.path, "operator"), env }, close };
+    // Commands connect to the libSQL server without a link.
+    const register = { dataDir: join(folder.path, "operator"), env: { ...secret, TVS_DATABASE: server.url } };
+    return { server, nodes: made as readonly ClusterNode[], register, close };
   } catch (error) {
     await close();
     throw error;
@@ -70,20 +50,26 @@ async function makeNode(server: TestServer, { dataDir, env }: Register, args: re
   const trusted = ["--trusted-proxy", "127.0.0.1", "--port", String(port)];
   let service: Service | null = null;
   return {
+    /** The same after each start. */
     url: `http://127.0.0.1:${port}`,
+    /** The folder for the node's own files, such as the last checkpoint of the evidence log. */
     dataDir,
+    /** The link between the node and the libSQL server. */
     link,
-    async start() {
+    async start(): Promise<Service> {
       const all = { ...env, TVS_DATABASE: link.url };
       service = await startService({ dataDir, env: all, args: [...trusted, ...args] });
       return service;
     },
+    /** The log since the last start. */
     stderr: () => service?.stderr() ?? "",
+    /** Sends a signal and does not wait. SIGSTOP pauses the node at any point, SIGCONT continues it. */
     signal: (name: NodeJS.Signals) => void (service !== null && process.kill(service.pid, name)),
+    /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
     stop: async (signal?: Signal) => (await service?.stop(signal)) ?? 0,
     async close() {
       await service?.stop("SIGKILL");
       await link.close();
     },
-  } satisfies ClusterNode & { close(): Promise<void> };
+  };
 }

@@ -6,14 +6,7 @@
 import { Readable } from "node:stream";
 import { resetSync } from "@logtape/logtape";
 import { runCommandLine } from "../../cli/commands.ts";
-import {
-  CommandResult,
-  childEnvironment,
-  mainUrl,
-  prepareRegister,
-  type RunOptions,
-  requireSuccess,
-} from "./program.ts";
+import { CommandResult, mainUrl, prepareCommand, type RunOptions, requiringSuccess } from "./program.ts";
 
 /** The last command. Commands run one after the other: each uses the streams and environment of the process. */
 let last: Promise<unknown> = Promise.resolve();
@@ -28,10 +21,8 @@ export function runTvs(
 }
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<CommandResult> {
-  const { stdin = "", env = {}, dataDir, cwd } = options;
-  const given = { ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env };
-  await prepareRegister(args, given, options.isBare);
-  const restore = [replaceEnvironment(given)];
+  const { stdin = "", cwd } = options;
+  const restore = [replaceEnvironment(await prepareCommand(args, options))];
   const stdout = capture(process.stdout, restore);
   const stderr = capture(process.stderr, restore);
   const input = Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)]);
@@ -91,20 +82,14 @@ function capture(stream: NodeJS.WriteStream, restore: (() => void)[]): () => str
   return () => Buffer.concat(written).toString();
 }
 
-function replaceEnvironment(env: Readonly<Record<string, string>>): () => void {
+function replaceEnvironment(env: Record<string, string>): () => void {
   const before = { ...process.env };
   const set = (values: NodeJS.ProcessEnv) => {
     for (const name of Object.keys(process.env)) if (!Object.hasOwn(values, name)) delete process.env[name];
     Object.assign(process.env, values);
   };
-  set(childEnvironment(env));
+  set(env);
   return () => set(before);
 }
 
-export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-  return requireSuccess(args, await runTvs(args, options));
-}
-
-export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
-  return (await runWell([...args, "--json"], options)).json<T>();
-}
+export const { runWell, runJson } = requiringSuccess(runTvs);

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { type IncomingHttpHeaders, request } from "node:http";
+import { importDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { consolePortFile, readConfig } from "../../src/config.ts";
 import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
+import { importRegister } from "../../src/domain/import/import.ts";
 import { sendToApp } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
@@ -15,7 +17,7 @@ export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
 
 /** Opens the real service with its console on a free port. Only the test moves its clock. */
 export async function openTestConsole() {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const clock = aClock("2026-03-01T09:30:00Z");
   const config = readConfig({ data: folder.path }, {});
   const consolePort = await listenOnConsolePort(0);
@@ -27,6 +29,12 @@ export async function openTestConsole() {
   const link = await consolePort.open(opened, config);
   const { port } = consolePort;
   const { operator } = opened;
+
+  /** Imports an extract. A baseline causes no events. */
+  async function load(name: string, text: string, baseline: boolean): Promise<void> {
+    const bytes = new Blob([text]).stream();
+    await importRegister({ name, bytes }, importDependencies(operator), { baseline, allowChange: true });
+  }
 
   /** Makes a link, as `tvs console` prints it. */
   async function newLink(): Promise<string> {
@@ -86,6 +94,7 @@ export async function openTestConsole() {
     folder: folder.path,
     port,
     app,
+    load,
     newLink,
     call,
     signIn,

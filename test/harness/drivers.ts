@@ -8,7 +8,7 @@ import { makeFolder } from "./folder.ts";
 import { noServer, startServer } from "./sqld.ts";
 
 /** A kind of database. `create` makes one, which can be opened several times and is removed at the end. */
-export type DriverKind = {
+type DriverKind = {
   readonly name: string;
   /** The value of {@link Driver.kind}. Some tests are about one kind only. */
   readonly kind: Driver["kind"];
@@ -21,7 +21,7 @@ const file: DriverKind = {
   name: "file",
   kind: "embedded",
   async create() {
-    const folder = await makeFolder();
+    const folder = makeFolder();
     return { open: () => openFile({ file: join(folder.path, "tvs.db") }), destroy: folder.remove };
   },
 };
@@ -49,35 +49,34 @@ export async function withDatabase(kind: DriverKind, act: (driver: Driver) => Pr
   }
 }
 
-/** The database of one group of tests. */
-export type OpenDatabase = {
-  /** The connection that all tests of the group share. It is open from `beforeAll` on. */
-  driver(): Driver;
-  /** Opens another connection, which the test closes. */
-  another(): Promise<Driver>;
-};
-
 /** Runs a group of tests for each kind of driver. Each time it gets a new database with the schema. */
 export function describeDrivers(
   title: string,
-  tests: (kind: DriverKind, database: OpenDatabase) => void,
+  tests: (kind: DriverKind, database: ReturnType<typeof openForGroup>) => void,
 ): void {
   for (const kind of driverKinds) {
     describe.skipIf(kind.unavailable !== undefined)(`${title}: ${kind.name}`, () => {
-      let database: Awaited<ReturnType<typeof kind.create>>;
-      let driver: Driver;
-
-      beforeAll(async () => {
-        database = await kind.create();
-        driver = await database.open();
-        await makeSchema(driver);
-      });
-      afterAll(async () => {
-        await driver.close();
-        await database.destroy();
-      });
-
-      tests(kind, { driver: () => driver, another: () => database.open() });
+      tests(kind, openForGroup(kind));
     });
   }
+}
+
+function openForGroup(kind: DriverKind) {
+  let database: Awaited<ReturnType<typeof kind.create>>;
+  let driver: Driver;
+  beforeAll(async () => {
+    database = await kind.create();
+    driver = await database.open();
+    await makeSchema(driver);
+  });
+  afterAll(async () => {
+    await driver.close();
+    await database.destroy();
+  });
+  return {
+    /** The connection that all tests of the group share. It is open from `beforeAll` on. */
+    driver: () => driver,
+    /** Opens another connection, which the test closes. */
+    another: () => database.open(),
+  };
 }

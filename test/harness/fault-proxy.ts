@@ -5,21 +5,7 @@ import { sleep } from "./eventually.ts";
 /** Which replies are cut off, and after how many bytes. `of` selects them by their request (default: all). */
 type LostReply = { readonly afterBytes: number; of?(request: string): boolean };
 
-export type FaultProxy = {
-  /** The URL of the proxy, with the scheme `http`. */
-  readonly url: string;
-  /** Ends the fault. What a silent link has held back is passed on, as TCP would send it again. */
-  heal(): void;
-  /** Resets every open connection, and each new one. */
-  cut(): void;
-  /** Accepts connections and bytes, and passes nothing on until `heal` is called. */
-  silence(): void;
-  /** Delays everything by `ms`, in both directions. */
-  delay(ms: number): void;
-  /** Passes requests on and cuts the replies off: the target has executed a request, but the client cannot know. */
-  loseReplies(loss: LostReply): void;
-  close(): Promise<void>;
-};
+export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
 type Link = {
   isCut: boolean;
@@ -32,7 +18,7 @@ type Link = {
 type Pair = { readonly near: Socket; readonly far: Socket; request: string; replied: number };
 
 /** Starts a proxy. @param target an `http` URL on the loopback interface */
-export async function startFaultProxy(target: string): Promise<FaultProxy> {
+export async function startFaultProxy(target: string) {
   const link: Link = { isCut: false, delayMs: 0, loss: null, open: Promise.resolve() };
   const pairs = new Set<Pair>();
   let release = () => {};
@@ -41,10 +27,12 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     if (link.isCut) near.resetAndDestroy();
     else join(near, { target: Number(new URL(target).port), link, pairs });
   });
+  /** Ends the fault. What a silent link has held back is passed on, as TCP would send it again. */
   const heal = () => {
     Object.assign(link, { isCut: false, delayMs: 0, loss: null });
     release();
   };
+  /** Resets every open connection, and each new one. */
   const cut = () => {
     link.isCut = true;
     for (const pair of pairs) reset(pair);
@@ -55,17 +43,20 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     heal,
     cut,
+    /** Accepts connections and bytes, and passes nothing on until `heal` is called. */
     silence() {
       heal();
       link.open = new Promise((done) => {
         release = done;
       });
     },
-    delay(ms) {
+    /** Delays everything by `ms`, in both directions. */
+    delay(ms: number) {
       heal();
       link.delayMs = ms;
     },
-    loseReplies(loss) {
+    /** Passes requests on and cuts the replies off: the target has executed a request, but the client cannot know. */
+    loseReplies(loss: LostReply) {
       heal();
       link.loss = loss;
     },

@@ -1,7 +1,7 @@
 /** Temporary folders, removed after the tests. */
 import { afterAll } from "bun:test";
 import { mkdtempSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,13 +11,13 @@ const removeAll = (folder: string) => rm(folder, { recursive: true, force: true,
 
 export type Folder = { readonly path: string; remove(): Promise<void> };
 
-export async function makeFolder(): Promise<Folder> {
-  const path = await mkdtemp(prefix);
+export function makeFolder(): Folder {
+  const path = mkdtempSync(prefix);
   return { path, remove: () => removeAll(path) };
 }
 
 export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   try {
     return await act(folder.path);
   } finally {
@@ -27,7 +27,7 @@ export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promi
 
 /** Makes a folder for all tests of a file or describe block. It is removed after the last test. */
 export function sharedFolder(): string {
-  const path = mkdtempSync(prefix);
-  afterAll(() => removeAll(path));
+  const { path, remove } = makeFolder();
+  afterAll(remove);
   return path;
 }

@@ -1,13 +1,11 @@
 import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.ts";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import type { Reading } from "../../src/domain/import/read.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
-import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import { createImportStore, type ImportRun, type ImportStore } from "../../src/store/imports.ts";
 import { lagos } from "./clock.ts";
 import { type TestStores, withStoresAt } from "./store.ts";
@@ -20,17 +18,7 @@ export const withoutRegNo = ({ line, field, code }: Issue) => ({ line, field, co
 type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
 type Imported = ImportResult & { report: Report };
 
-export type TestImports = Omit<TestStores, "find"> & {
-  find(regNo: string): Promise<StoredTeacher | null>;
-  readonly imports: ImportStore;
-  readonly blindIndex: BlindIndex;
-  /** Imports a file's text or bytes; `through` replaces the import store. */
-  add(content: string | Uint8Array, options?: AddOptions): Promise<Imported>;
-  eventTypes(regNo: string): Promise<string[]>;
-  count(sql: string): Promise<number>;
-  /** All files of the data folder as one Latin-1 text. */
-  everything(): string;
-};
+export type TestImports = ReturnType<typeof openImports>;
 
 export type AddOptions = ImportOptions & {
   name?: string;
@@ -41,49 +29,46 @@ export type AddOptions = ImportOptions & {
 
 /** Opens a register whose clock is at noon of {@link today} in Lagos, with functions for imports. */
 export function withImports(run: (world: TestImports) => Promise<void>): Promise<void> {
-  return withStoresAt(`${today}T12:00:00+01:00`, async (stores) => {
-    const { folder, driver, teachers, clock } = stores;
-    const imports = createImportStore(driver, folder);
-    const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
+  return withStoresAt(`${today}T12:00:00+01:00`, (stores) => run(openImports(stores)));
+}
 
-    async function add(content: string | Uint8Array, options: AddOptions = {}): Promise<Imported> {
-      const { name = "extract.csv", through = imports, pieceBytes = 7, reading, ...rest } = options;
-      // Records of one import must be older than the next import.
-      clock.add(1000);
-      let text = "";
-      const writeReport = async (pieces: AsyncIterable<string>) => {
-        for await (const piece of pieces) text += piece;
-      };
-      const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes), reading };
-      const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
-      const result = await importRegister({ name, pieces: readPieces(input, blindIndex) }, dependencies, {
-        ...rest,
-        writeReport,
-      });
-      return { ...result, report: { ...(JSON.parse(text) as Report), text } };
-    }
+function openImports(stores: TestStores) {
+  const { folder, driver, teachers, clock } = stores;
+  const imports = createImportStore(driver, folder);
+  const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
+  const find = (regNo: string) => teachers.findStored({ by: "regNo", value: regNo });
 
-    const find = (regNo: string) => teachers.findStored({ by: "regNo", value: regNo });
-    await run({
-      ...stores,
-      find,
-      imports,
-      blindIndex,
-      add,
-      async eventTypes(regNo) {
-        const events = await teachers.events((await find(regNo))?.id ?? 0);
-        return events.map((event) => event.eventType);
-      },
-      async count(sql) {
-        const [row] = await driver.query(sql);
-        return Number(Object.values(row ?? {})[0]);
-      },
-      everything: () =>
-        readdirSync(folder)
-          .map((name) => readFileSync(join(folder, name)).toString("latin1"))
-          .join("\n"),
-    });
-  });
+  /** Imports a file's text or bytes; `through` replaces the import store. */
+  async function add(content: string | Uint8Array, options: AddOptions = {}): Promise<Imported> {
+    const { name = "extract.csv", through = imports, pieceBytes = 7, reading, ...rest } = options;
+    // Records of one import must be older than the next import.
+    clock.add(1000);
+    let text = "";
+    const writeReport = async (pieces: AsyncIterable<string>) => {
+      for await (const piece of pieces) text += piece;
+    };
+    const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes), reading };
+    const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
+    const result = await importRegister(input, dependencies, { ...rest, writeReport });
+    return { ...result, report: { ...(JSON.parse(text) as Report), text } };
+  }
+
+  return {
+    ...{ ...stores, find, imports, blindIndex, add },
+    async eventTypes(regNo: string): Promise<string[]> {
+      const events = await teachers.events((await find(regNo))?.id ?? 0);
+      return events.map((event) => event.eventType);
+    },
+    async count(sql: string): Promise<number> {
+      const [row] = await driver.query(sql);
+      return Number(Object.values(row ?? {})[0]);
+    },
+    /** All files of the data folder as one Latin-1 text. */
+    everything: () =>
+      readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name)).toString("latin1"))
+        .join("\n"),
+  };
 }
 
 /** Splits a file into small pieces, with ends within rows and characters. */

@@ -61,22 +61,24 @@ export type RunOptions = {
   /** The words that start the program, instead of those of TVS_COMMAND. */
   readonly program?: readonly string[];
   /** Whether a missing register is not made, which the command needs. */
-  readonly isBare?: boolean;
+  readonly isBare?: boolean | undefined;
 };
 
 /** The commands for which a missing register is made, as for {@link startService}. */
 const filling = ["teachers import", "partners add", "keys import"];
 
-/** Makes the register that a command needs, if it is missing. */
-export async function prepareRegister(
+/** Makes the register that a command needs, if it is missing. @returns the environment of the command's process */
+export async function prepareCommand(
   words: readonly string[],
-  environment: Environment,
-  isBare: boolean | undefined,
-): Promise<void> {
+  { dataDir, env, isBare }: Pick<RunOptions, "dataDir" | "env" | "isBare">,
+): Promise<Record<string, string>> {
+  const given = { ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env };
   const isFilling = words[0] === "serve" || filling.includes(words.slice(0, 2).join(" "));
-  if (isBare || !isFilling || words.includes("--help")) return;
-  const { makeMissingRegister } = await import("./service.ts");
-  await makeMissingRegister(words, environment);
+  if (!isBare && isFilling && !words.includes("--help")) {
+    const { makeMissingRegister } = await import("./service.ts");
+    await makeMissingRegister(words, given);
+  }
+  return childEnvironment(given);
 }
 
 /** The most commands that run at once. More would only wait for the processors. */
@@ -98,13 +100,8 @@ export async function runTvs(args: readonly string[], options: RunOptions = {}):
 }
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<CommandResult> {
-  const given = {
-    ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
-    ...options.env,
-  };
-  await prepareRegister(args, given, options.isBare);
   const { program = programWords, stdin, cwd } = options;
-  return runToEnd([...program, ...args], { env: childEnvironment(given), stdin, cwd });
+  return runToEnd([...program, ...args], { env: await prepareCommand(args, options), stdin, cwd });
 }
 
 type ProcessOptions = {
@@ -133,36 +130,25 @@ export async function runToEnd(
   return new CommandResult(code, stdout, stderr);
 }
 
-export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-  return requireSuccess(args, await runTvs(args, options));
+/** Makes functions that run a command, and require that it succeeds. @throws Error with its stderr if not */
+export function requiringSuccess(run: typeof runTvs) {
+  async function runWell(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
+    const finished = await run(args, options);
+    if (finished.code !== 0)
+      throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
+    return finished;
+  }
+  async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+    return (await runWell([...args, "--json"], options)).json<T>();
+  }
+  return { runWell, runJson };
 }
 
-/** Requires that a command succeeded. @throws Error with its stderr if not */
-export function requireSuccess(args: readonly string[], finished: CommandResult): CommandResult {
-  if (finished.code !== 0)
-    throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
-  return finished;
-}
-
-export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
-  return (await runWell([...args, "--json"], options)).json<T>();
-}
+export const { runWell, runJson } = requiringSuccess(runTvs);
 
 export type Signal = "SIGTERM" | "SIGINT" | "SIGKILL";
 
-export type Service = {
-  readonly url: string;
-  /** The URL of the TLS port; empty if that port is off. */
-  readonly tlsUrl: string;
-  readonly pid: number;
-  stdout(): string;
-  stderr(): string;
-  /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
-  stop(signal?: Signal): Promise<number>;
-  signal(name: Signal): void;
-  /** Resolves with the exit code, which is 128 plus the number of a signal that ended the process. */
-  readonly exited: Promise<number>;
-};
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 type ServeOptions = {
   args?: readonly string[];
@@ -174,15 +160,14 @@ type ServeOptions = {
 };
 
 /** Starts the service on a free port, and waits until it says where it listens. */
-export async function startService(options: ServeOptions): Promise<Service> {
-  const { args = [], env = {}, dataDir, program = programWords } = options;
+export async function startService(options: ServeOptions) {
+  const { args = [], env = {}, dataDir, program = programWords, isBare } = options;
   const words = ["serve", "--data", dataDir, "--port", "0", ...args];
-  await prepareRegister(words, env, options.isBare);
   const child = Bun.spawn([...program, ...words], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    env: childEnvironment(env),
+    env: await prepareCommand(words, { env, isBare }),
   });
   const out = collect(child.stdout);
   const err = collect(child.stderr);
@@ -199,13 +184,16 @@ export async function startService(options: ServeOptions): Promise<Service> {
     throw new Error(`serve did not start: ${err.text()}`);
   }
   return {
+    /** Its URLs; `tlsUrl` is empty if the TLS port is off. */
     ...addresses,
     pid: child.pid,
     stdout: out.text,
     stderr: err.text,
+    /** Resolves with the exit code, which is 128 plus the number of a signal that ended the process. */
     exited: child.exited,
-    signal: (name) => child.kill(name),
-    async stop(signal = "SIGTERM") {
+    signal: (name: Signal) => child.kill(name),
+    /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
+    async stop(signal: Signal = "SIGTERM"): Promise<number> {
       child.kill(signal);
       const code = await child.exited;
       await Promise.all([out.ended, err.ended]);

@@ -4,16 +4,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { TestCertificate } from "./certificates.ts";
 import { withTimeout } from "./eventually.ts";
 
-export interface RawClient {
-  readonly socket: Socket;
-  write(text: string | Uint8Array): void;
-  /** Resolves with all received text once it contains `text`. Rejects if the connection ends before. */
-  receives(text: string): Promise<string>;
-  /** Resolves with all received text when the server has closed or reset the connection. */
-  readonly closed: Promise<string>;
-  /** Writes one byte every few milliseconds until the connection ends. */
-  drip(): void;
-}
+export type RawClient = ReturnType<typeof watch>;
 
 interface RawClientOptions {
   port: number;
@@ -50,7 +41,7 @@ function tlsOptions(options: RawClientOptions) {
   };
 }
 
-function watch(socket: Socket | TLSSocket): RawClient {
+function watch(socket: Socket | TLSSocket) {
   let received = "";
   const waiting = new Set<() => void>();
   const wake = () => {
@@ -67,14 +58,17 @@ function watch(socket: Socket | TLSSocket): RawClient {
   void ended.then(wake);
   return {
     socket,
+    /** Resolves with all received text when the server has closed or reset the connection. */
     closed,
-    write: (text) => void socket.write(text),
+    write: (text: string | Uint8Array) => void socket.write(text),
+    /** Writes one byte every few milliseconds until the connection ends. */
     drip: () => {
       const timer = setInterval(() => socket.writable && socket.write("x"), 5);
       void ended.then(() => clearInterval(timer));
     },
-    receives: (text) =>
-      new Promise((resolve, reject) => {
+    /** Resolves with all received text once it contains `text`. Rejects if the connection ends before. */
+    receives: (text: string) =>
+      new Promise<string>((resolve, reject) => {
         const check = () => {
           if (received.includes(text)) resolve(received);
           else if (socket.destroyed) reject(new Error(`closed after ${JSON.stringify(received)}`));

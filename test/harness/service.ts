@@ -1,13 +1,15 @@
 import { afterAll, beforeAll } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { type CommandContext, hasRegister, type OpenOptions, openContext } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
+import { type Flags, readConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
+import { type ClientOptions, createClient } from "../../src/partner/client.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
 import type { AppOptions } from "../../src/service.ts";
 import { sendToApp } from "./answer.ts";
@@ -58,16 +60,13 @@ export async function makeMissingRegister(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const option = (name: string) => {
-    const at = words.indexOf(`--${name}`);
-    return at === -1
-      ? words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3)
-      : words[at + 1];
-  };
-  const [data, database] = [option("data") ?? environment.TVS_DATA, option("database")];
-  const isSandbox = words.includes("--sandbox") || "TVS_SANDBOX" in environment;
-  if (isSandbox || (data === undefined && database === undefined && !("TVS_DATABASE" in environment))) return;
-  const flags = { ...(data === undefined ? {} : { data }), ...(database === undefined ? {} : { database }) };
+  const options = { data: { type: "string" }, database: { type: "string" } } as const;
+  const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
+  const isNamed = ["data", "database"].some(
+    (name) => name in values || `TVS_${name.toUpperCase()}` in environment,
+  );
+  if (!isNamed || "sandbox" in values || "TVS_SANDBOX" in environment) return;
+  const flags = Object.fromEntries(Object.entries(values).filter(([name]) => name in options)) as Flags;
   const hasTeacher = words[0] === "serve" || words[0] === "partners";
   // If no register can be made there, the command itself reports the reason.
   try {
@@ -125,9 +124,10 @@ export async function addPartner(
   { keyKind: kind, secrets, clock, stores }: CommandContext,
   partnerId: string,
   terms: Partial<Partner> = {},
+  expiresAt: number | null = null,
 ): Promise<{ text: string; keyId: string }> {
   const { text, record } = mintApiKey(partnerId, { kind, secrets, now: clock.now() });
-  await stores.partners.add({ ...aPartner(partnerId), ...terms }, record);
+  await stores.partners.add({ ...aPartner(partnerId), ...terms }, { ...record, expiresAt });
   return { text, keyId: record.keyId };
 }
 
@@ -135,12 +135,12 @@ export async function addPartner(
  * Opens the real service in a new folder, with the app of `serve`. Its clock does not move, unless a test passes one.
  */
 export async function openTestService(options: Partial<AppOptions> & { clock?: Clock } = {}) {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(readConfig({ data: folder.path }, {}), {
     clock,
-    defaultIssuer: "https://teachers.example",
+    defaultIssuer: testIssuer,
   });
   const { operator, service } = opened;
   await operator.stores.teachers.apply([
@@ -196,11 +196,52 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
 }
 
 /** Opens a service for all tests of a file, and closes it after the last. */
-export function sharedTestService(): TestService {
+export function sharedTestService(options: Parameters<typeof openTestService>[0] = {}): TestService {
   const world = {} as TestService;
   beforeAll(async () => {
-    Object.assign(world, await openTestService());
+    Object.assign(world, await openTestService(options));
   });
   afterAll(() => world.close());
   return world;
+}
+
+const testIssuer = "https://teachers.example";
+
+type Sent = {
+  readonly path: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: string;
+};
+
+/** A client of a test service; `answer` may answer in the service's place. */
+export function createTestClient(
+  world: TestService,
+  options: Omit<Partial<ClientOptions>, "verify"> & {
+    as?: PartnerName;
+    /** Null for a client that does not verify. */
+    verify?: ClientOptions["verify"] | null;
+    answer?: (sent: Sent, attempt: number) => Response | undefined | Promise<Response | undefined>;
+  } = {},
+) {
+  const { as = "full", answer, verify = { issuer: testIssuer, audience: as }, ...more } = options;
+  const sent: Sent[] = [];
+  const waits: number[] = [];
+  const client = createClient({
+    baseUrl: testIssuer,
+    apiKey: world.keyOf(as) ?? "",
+    ...(verify === null ? {} : { verify }),
+    wait: async (milliseconds) => void waits.push(milliseconds),
+    fetch: async (url, init) => {
+      const path = url.slice(testIssuer.length);
+      const [headers, body] = [new Headers(init.headers), String(init.body ?? "")];
+      const one = { path, method: init.method ?? "GET", headers, body };
+      sent.push(one);
+      const given = await answer?.(one, sent.filter((other) => other.path === path).length);
+      if (given !== undefined) return given;
+      return world.call(path, { method: one.method, headers, ...(body === "" ? {} : { body }) });
+    },
+    ...more,
+  });
+  return { client, sent, waits, of: (part: string) => sent.filter(({ path }) => path.includes(part)) };
 }

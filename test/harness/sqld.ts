@@ -26,23 +26,12 @@ type ServerOptions = {
   readonly args?: readonly string[];
 };
 
-export type TestServer = {
-  readonly url: string;
-  readonly port: number;
-  /** The id of the process that runs now, or ran last. */
-  pid(): number;
-  /** Kills the server with SIGKILL. The folder is kept. */
-  kill(): Promise<void>;
-  /** Starts the server again with the same folder and port, and waits until it is healthy. */
-  restart(): Promise<void>;
-  /** Kills the server, and removes its folder unless `folder` was given. */
-  stop(): Promise<void>;
-};
+export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
 /** Starts the server and waits until it is healthy. It is killed at the latest when this process exits. */
-export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+export async function startServer(options: ServerOptions = {}) {
   const { port = await freePort(), args: more = [] } = options;
-  const own = options.folder === undefined ? await makeFolder() : null;
+  const own = options.folder === undefined ? makeFolder() : null;
   const folder = own?.path ?? options.folder ?? "";
   const url = `http://127.0.0.1:${port}`;
   const address = ["--http-listen-addr", `127.0.0.1:${port}`];
@@ -55,6 +44,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   let child = await run();
   const killNow = () => child.kill("SIGKILL");
   process.on("exit", killNow);
+  /** Kills the server with SIGKILL. The folder is kept. */
   async function kill(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((done) => child.once("exit", done));
@@ -64,12 +54,15 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   return {
     url,
     port,
+    /** The id of the process that runs now, or ran last. */
     pid: () => child.pid ?? 0,
     kill,
+    /** Starts the server again with the same folder and port, and waits until it is healthy. */
     async restart() {
       await kill();
       child = await run();
     },
+    /** Kills the server, and removes its folder unless `folder` was given. */
     async stop() {
       await kill();
       process.off("exit", killNow);

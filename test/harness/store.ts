@@ -9,20 +9,7 @@ import { withTempDir } from "./folder.ts";
 import { planImport } from "./samples.ts";
 
 /** The real stores over a new database, and a clock that the test moves. */
-export type TestStores = Stores & {
-  readonly folder: string;
-  readonly driver: Driver;
-  readonly clock: TestClock;
-  /** Opens the database again, as another process does. */
-  another(): Promise<Stores>;
-  /** Adds or changes a teacher, as an import at the clock's time does. */
-  put(regNo: string, changes?: Partial<TeacherContent>): Promise<StoredTeacher>;
-  putMany(regNos: readonly string[], changes?: Partial<TeacherContent>): Promise<void>;
-  find(regNo: string): Promise<StoredTeacher>;
-  /** The bodies of a teacher's events, oldest first. */
-  events(regNo: string): Promise<{ eventType: string; occurredAt: string; data: Record<string, unknown> }[]>;
-  rows(sql: string, args?: readonly Value[]): Promise<Record<string, unknown>[]>;
-};
+export type TestStores = Awaited<ReturnType<typeof openStores>>;
 
 export function withStores<T>(act: (stores: TestStores) => Promise<T>): Promise<T> {
   return withStoresAt("2026-05-01T09:00:00Z", act);
@@ -31,24 +18,33 @@ export function withStores<T>(act: (stores: TestStores) => Promise<T>): Promise<
 export function withStoresAt<T>(time: string, act: (stores: TestStores) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const opened: Driver[] = [];
-    const open = async () => {
-      const driver = await openFile({ file: join(folder, "tvs.db") });
-      opened.push(driver);
-      return driver;
-    };
     try {
-      const driver = await open();
-      const clock = aClock(time);
-      await makeSchema(driver);
-      const stores = createStores(driver);
-      const another = async () => createStores(await open());
-      const rows: TestStores["rows"] = (sql, args) => driver.query(sql, args);
-      return await act({ ...stores, ...teacherActs(stores, clock), folder, driver, clock, another, rows });
+      return await act(await openStores(folder, opened, aClock(time)));
     } finally {
       for (const driver of opened) await driver.close();
     }
   });
 }
+
+/** @param opened gets each driver, which the caller closes */
+async function openStores(folder: string, opened: Driver[], clock: TestClock) {
+  const open = async () => {
+    const driver = await openFile({ file: join(folder, "tvs.db") });
+    opened.push(driver);
+    return driver;
+  };
+  const driver = await open();
+  await makeSchema(driver);
+  const stores = createStores(driver);
+  return {
+    ...{ ...stores, ...teacherActs(stores, clock), folder, driver, clock },
+    /** Opens the database again, as another process does. */
+    another: async () => createStores(await open()),
+    rows: (sql: string, args?: readonly Value[]) => driver.query(sql, args),
+  };
+}
+
+type EventBody = { eventType: string; occurredAt: string; data: Record<string, unknown> };
 
 function teacherActs({ teachers }: Stores, clock: TestClock) {
   async function find(regNo: string): Promise<StoredTeacher> {
@@ -62,11 +58,13 @@ function teacherActs({ teachers }: Stores, clock: TestClock) {
   return {
     find,
     putMany,
+    /** Adds or changes a teacher, as an import at the clock's time does. */
     async put(regNo: string, changes?: Partial<TeacherContent>) {
       await putMany([regNo], changes);
       return find(regNo);
     },
-    async events(regNo: string) {
+    /** The bodies of a teacher's events, oldest first. */
+    async events(regNo: string): Promise<EventBody[]> {
       const events = await teachers.events((await find(regNo)).id);
       return events.map(({ body }) => JSON.parse(body));
     },

@@ -1,25 +1,23 @@
 /** The model of events: a log that every reader reads in one order, from the beginning, without gaps or repeats. */
 import type { Model } from "./linearizability.ts";
 
-export type LogCall = { readonly events: readonly string[] } | PageRead;
-
-/** A page read after the first `from` events. */
-export type PageRead = {
-  readonly from: number;
-  readonly limit: number;
-  readonly page: readonly string[];
-  readonly isDone: boolean;
-};
+/** New events, or a page read after the first `from` events. */
+export type LogCall =
+  | { readonly events: readonly string[] }
+  | {
+      readonly from: number;
+      readonly limit: number;
+      readonly page: readonly string[];
+      readonly isDone: boolean;
+    };
 
 export const eventLog: Model<readonly string[], LogCall> = {
   initial: [],
-  step(log, call, isLost) {
+  step(log, call) {
     if ("events" in call) return [[...log, ...call.events]];
-    if (isLost) return [log];
     const shown = log.slice(call.from, call.from + call.limit);
     const isDone = call.from + call.limit >= log.length;
     return shown.join() === call.page.join() && isDone === call.isDone ? [log] : [];
   },
   key: (log) => log.join(),
-  alike: (call) => ("events" in call ? call.events.join() : "read"),
 };

@@ -31,10 +31,6 @@ type Around = {
   readonly nextKey: () => Promise<SigningKey | undefined>;
 };
 
-/** The kinds of changes, one for each precondition (decision D4.8). */
-export const changeKinds = ["settings", "partners", "credentials", "keys", "records", "newcomers"] as const;
-export type ChangeKind = (typeof changeKinds)[number];
-
 const teachersEach = 5;
 /** The number of teachers that are in the register from the beginning. */
 const knownAtFirst = 3;
@@ -161,24 +157,25 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     });
   }
 
-  const changes: Readonly<Record<ChangeKind, (part: Part) => Promise<void>>> = {
-    settings: () => {
+  /** The changes, at least one for each precondition (decision D4.8). */
+  const changes: readonly ((part: Part) => Promise<void>)[] = [
+    () => {
       const isTaken = !takesClaimed;
       const to = (state: State) => ({ ...state, takesClaimed: isTaken });
       return change(parts, { what: `claimed certificates: ${isTaken}`, to }, () => setPolicy(isTaken));
     },
-    partners: (part) => (random(2) === 0 ? setQuota(part) : setEnabled(part, false)),
-    credentials: revokeKey,
-    keys: rotate,
-    records: (part) => {
+    (part) => (random(2) === 0 ? setQuota(part) : setEnabled(part, false)),
+    revokeKey,
+    rotate,
+    (part) => {
       const known = part.now.teachers.flatMap((standing, n) => (standing === null ? [] : [n]));
       return changeTeacher(part, one(known));
     },
-    newcomers: async (part) => {
+    async (part) => {
       const n = part.now.teachers.indexOf(null);
       if (n >= 0) await changeTeacher(part, n);
     },
-  };
+  ];
 
   return {
     parts,
@@ -220,11 +217,11 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
       parts.push(part);
       return part;
     },
-    /** Makes a change of one of these kinds. */
-    change(kinds: readonly ChangeKind[]): Promise<void> {
+    /** Makes one of the changes. */
+    change(): Promise<void> {
       // A disabled partner is enabled by the next change, because its history would hold refusals only.
       const disabled = parts.find(({ now }) => !now.isEnabled);
-      return disabled === undefined ? changes[one(kinds)](one(parts)) : setEnabled(disabled, true);
+      return disabled === undefined ? one(changes)(one(parts)) : setEnabled(disabled, true);
     },
   };
 }

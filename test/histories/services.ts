@@ -7,7 +7,7 @@ import { seededNumbers } from "../harness/random.ts";
 import { readSeed, reportTries } from "../harness/trial.ts";
 import { eventLog } from "./event-log.ts";
 import { unexplained } from "./linearizability.ts";
-import { type CommandContext, changeKinds, createContext } from "./operator.ts";
+import { type CommandContext, createContext } from "./operator.ts";
 import { type Ask, begin, doubtsOf, drawAsk, type Part, type Reply, type Ticks } from "./part.ts";
 
 type Random = (below: number) => number;
@@ -94,15 +94,20 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
       isOver = true;
       progress.end();
     });
+    const failTimes = async () => {
+      for (let n = 0; n < faults; n++) {
+        await progress.more(random(Math.floor(calls / (faults + 1))));
+        await untilHealed(state, () => serving.fail(random, progress.more));
+      }
+    };
+    const changeThings = async () => {
+      for (; !isOver; await progress.more(callsAChange)) await operator.change();
+    };
     await Promise.all([
       over,
-      changeThings(operator, () => isOver, progress.more),
+      changeThings(),
       readEvents(serving, { ...reader, ...around, published: operator.published, isOver: () => isOver }),
-      failTimes(faults, {
-        state,
-        pause: () => progress.more(random(Math.floor(calls / (faults + 1)))),
-        fail: () => serving.fail(random, progress.more),
-      }),
+      failTimes(),
     ]);
   } finally {
     await database.close();
@@ -115,16 +120,6 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
 
 /** The number of current faults, and of ended ones. */
 type FaultCounts = { failing: number; healed: number };
-
-async function failTimes(
-  times: number,
-  { state, pause, fail }: { state: FaultCounts; pause(): Promise<void>; fail(): Promise<void> },
-): Promise<void> {
-  for (let n = 0; n < times; n++) {
-    await pause();
-    await untilHealed(state, fail);
-  }
-}
 
 async function untilHealed(state: FaultCounts, fail: () => Promise<void>): Promise<void> {
   state.failing++;
@@ -155,17 +150,6 @@ function createProgress() {
     more: (calls: number) =>
       isOver ? Promise.resolve() : new Promise<void>((go) => waiting.push({ until: count + calls, go })),
   };
-}
-
-async function changeThings(
-  operator: CommandContext,
-  isOver: () => boolean,
-  more: (calls: number) => Promise<void>,
-): Promise<void> {
-  while (!isOver()) {
-    await operator.change(changeKinds);
-    await more(callsAChange);
-  }
 }
 
 type Caller = {

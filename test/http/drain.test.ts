@@ -13,15 +13,14 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.socket.destroy();
 });
 
-/** Starts a listener. Its `/slow` answers, and its `/stream` ends, only when the test says so. */
+/** Starts a listener. Its `/slow` answers only when the test says so. */
 async function start(limits: Partial<ServerLimits> = {}) {
   const gate = Promise.withResolvers<void>();
   const arrived = new Set<string>();
   const fetch = async (request: Request) => {
     const path = new URL(request.url).pathname;
     arrived.add(path);
-    if (path === "/stream") return new Response(streamUntil(gate.promise));
-    if (path.startsWith("/slow")) await gate.promise;
+    if (path === "/slow") await gate.promise;
     const body = await request.text().catch(() => "cut off");
     return new Response(`${path} done ${body}`);
   };
@@ -32,17 +31,14 @@ async function start(limits: Partial<ServerLimits> = {}) {
   return { listener, release: gate.resolve, arrival };
 }
 
-function streamUntil(end: Promise<void>): ReadableStream<Uint8Array> {
-  const bytes = (text: string) => new TextEncoder().encode(text);
-  return new ReadableStream({
-    async start(controller) {
-      controller.enqueue(bytes("first part"));
-      await end;
-      controller.enqueue(bytes("last part"));
-      controller.close();
-    },
-  });
-}
+/** What each client sends before and after the listener begins to close, and its answer. */
+const begun: [before: string, after: string, answer: string][] = [
+  [rawGet("/slow"), "", "/slow done"],
+  ["GET /head HTTP/1.1\r\nHos", "t: test\r\n\r\n", "/head done"],
+  ["G", "ET /byte HTTP/1.1\r\nHost: test\r\n\r\n", "/byte done"],
+  ["POST /body HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc", "def", "/body done abcdef"],
+  ["GE", "T /second HTTP/1.1\r\nHost: test\r\n\r\n", "/second done"],
+];
 
 /** Waits until the event loop has served this process's sockets. */
 function tick(): Promise<void> {
@@ -60,33 +56,21 @@ for (const scheme of ["http", "https"] as const) {
   describe(`closing the ${scheme} listener`, () => {
     test("a closing listener answers requests that have begun, with Connection: close", async () => {
       const { listener, release, arrival } = await start();
-      const [slow, head, byte, body, second] = await Promise.all(
-        [1, 2, 3, 4, 5].map(() => connect(listener)),
-      );
-      if (!slow || !head || !byte || !body || !second) throw new Error("five clients");
-      second.write(rawGet("/before"));
-      await second.receives("/before done");
-      slow.write(rawGet("/slow"));
-      head.write("GET /head HTTP/1.1\r\nHos");
-      byte.write("G");
-      second.write("GE");
-      body.write("POST /body HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc");
+      const open = await Promise.all(begun.map(() => connect(listener)));
+      // The last client has had an answer on its connection.
+      open.at(-1)?.write(rawGet("/before"));
+      await open.at(-1)?.receives("/before done");
+      for (const [at, [before]] of begun.entries()) open[at]?.write(before);
       await Promise.all([arrival("/slow"), arrival("/body")]);
       await tick();
       const closed = listener.close();
       await tick();
-      head.write("t: test\r\n\r\n");
-      byte.write("ET /byte HTTP/1.1\r\nHost: test\r\n\r\n");
-      second.write("T /second HTTP/1.1\r\nHost: test\r\n\r\n");
-      body.write("def");
+      for (const [at, [, after]] of begun.entries()) open[at]?.write(after);
       release();
-      const raws = await Promise.all([slow, head, byte, body, second].map((client) => client.closed));
-      // biome-ignore format: a list reads better in rows
-      for (const [index, text] of [
-        "/slow done", "/head done", "/byte done", "/body done abcdef", "/second done",
-      ].entries()) {
-        expect(raws[index]).toContain(text);
-        expect(raws[index]?.toLowerCase()).toContain("connection: close\r\n");
+      for (const [at, [, , answer]] of begun.entries()) {
+        const raw = await open[at]?.closed;
+        expect(raw).toContain(answer);
+        expect(raw?.toLowerCase()).toContain("connection: close\r\n");
       }
       await closed;
     });

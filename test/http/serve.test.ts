@@ -38,6 +38,19 @@ async function start(options: Partial<ServeOptions> = {}, app: HttpApp = createA
   return { ...listener, tlsPort: listener.tlsPort ?? 0 };
 }
 
+/** Gets a path on a connection of its own. @returns the raw response */
+async function get(target: Parameters<typeof openClient>[0], path = "/env"): Promise<string> {
+  const client = await openClient(target);
+  client.write(rawGet(path, "Connection: close"));
+  return client.closed;
+}
+
+/** The plain port and the TLS port, as clients open them. */
+const bothPorts = ({ port, tlsPort }: { port: number; tlsPort: number }) => [
+  { port, tls: false },
+  { port: tlsPort, tls: true },
+];
+
 /** Parses the last JSON object in a raw HTTP response. */
 function json(raw: string) {
   return JSON.parse(raw.slice(raw.indexOf("{", raw.indexOf("\r\n\r\n")), raw.lastIndexOf("}") + 1));
@@ -45,16 +58,11 @@ function json(raw: string) {
 
 describe("a listener", () => {
   test("a listener gives the handler the client's address and certificate, with and without TLS", async () => {
-    const { url, port, tlsPort } = await start();
-    expect(url).toBe(`http://127.0.0.1:${port}`);
-    for (const target of [
-      { port, tls: false },
-      { port: tlsPort, tls: true },
-    ]) {
-      const client = await openClient(target);
-      client.write(rawGet("/env", "Connection: close"));
+    const listener = await start();
+    expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
+    for (const target of bothPorts(listener)) {
       const { tls } = target;
-      expect(json(await client.closed)).toEqual({ remoteAddress: "127.0.0.1", tls, clientCertificate: null });
+      expect(json(await get(target))).toEqual({ remoteAddress: "127.0.0.1", tls, clientCertificate: null });
     }
   });
 
@@ -64,9 +72,8 @@ describe("a listener", () => {
       const notAfter = new Date("2020-01-02T03:04:05Z");
       const notBefore = new Date("2019-01-02T03:04:05Z");
       const certificate = await makeCertificate({ commonName: "expired agency", notBefore, notAfter });
-      const client = await openClient({ port: tlsPort, tls: true, certificate, tlsVersion });
-      client.write(rawGet("/env", "Connection: close"));
-      expect(json(await client.closed).clientCertificate).toEqual({
+      const seen = json(await get({ port: tlsPort, tls: true, certificate, tlsVersion }));
+      expect(seen.clientCertificate).toEqual({
         fingerprint: certificate.fingerprint256,
         validFrom: notBefore.getTime(),
         validTo: notAfter.getTime(),
@@ -107,20 +114,13 @@ describe("a listener", () => {
 
   test("a listener answers 500 and calls onError if the app throws an error", async () => {
     const failure = new Error("secret detail");
-    const { port, tlsPort } = await start(
-      {},
-      {
-        fetch(request) {
-          if (request.url.endsWith("/sync")) throw failure;
-          return Promise.reject(failure);
-        },
-      },
-    );
-    for (const target of [{ port }, { port: tlsPort, tls: true }]) {
+    const fetch: HttpApp["fetch"] = ({ url }) => {
+      if (url.endsWith("/sync")) throw failure;
+      return Promise.reject(failure);
+    };
+    for (const target of bothPorts(await start({}, { fetch }))) {
       for (const path of ["/sync", "/async"]) {
-        const client = await openClient(target);
-        client.write(rawGet(path, "Connection: close"));
-        const raw = await client.closed;
+        const raw = await get(target, path);
         expect(raw).toStartWith("HTTP/1.1 500 ");
         expect(raw).not.toContain("secret detail");
         expect(json(raw)).toMatchObject({ statusCode: 500 });
@@ -140,8 +140,7 @@ describe("a listener", () => {
       aborted.resolve();
       return new Response("nobody reads this");
     };
-    const { port, tlsPort } = await start({}, { fetch });
-    for (const target of [{ port }, { port: tlsPort, tls: true }]) {
+    for (const target of bothPorts(await start({}, { fetch }))) {
       arrived.length = 0;
       const clients = await Promise.all([0, 1, 2].map(() => openClient(target)));
       clients[0]?.write("GET / HT");
@@ -153,16 +152,13 @@ describe("a listener", () => {
         else socket.resetAndDestroy();
       }
       await aborted.promise;
-      const after = await openClient(target);
-      after.write(rawGet("/", "Connection: close"));
-      expect(await after.closed).toContain("fine");
+      expect(await get(target, "/")).toContain("fine");
     }
     expect(errors).toEqual([]);
   });
 
   test("a listener does not read the rest of a too large body as another request", async () => {
-    const { port, tlsPort } = await start();
-    for (const target of [{ port }, { port: tlsPort, tls: true }]) {
+    for (const target of bothPorts(await start())) {
       const client = await openClient(target);
       client.write("POST /form HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
       client.write(`4e20\r\n${"a".repeat(20_000)}\r\n`);

@@ -37,13 +37,8 @@ async function signaturesOf(counters: Counters) {
 }
 
 test("the counters have one entry for each route with traffic, and one for all other routes", () => {
-  const routes = [...createCounters(table).routes].map(([route, { traffic }]) => [route, traffic]);
-  expect(routes).toEqual([
-    ["other", "other"],
-    ["/", "other"],
-    ["/lookup/{tId}", "partner"],
-    ["/lookup", "public"],
-  ]);
+  const routes = [...createCounters(table).routes].map(([route, { traffic }]) => `${route} ${traffic}`);
+  expect(routes).toEqual(["other other", "/ other", "/lookup/{tId} partner", "/lookup public"]);
 });
 
 test("requests are counted by route, method and status, and their durations are counted by route", async () => {
@@ -67,11 +62,8 @@ test("requests are counted by route, method and status, and their durations are 
 });
 
 test("the public lookup and the operation of each scope are counted under the names that dashboards use", () => {
-  // biome-ignore format: a list reads better in rows
-  const known = [
-    "public-lookup", "eligibility-check", "lookup-by-reg-no", "lookup-by-tid", "lookup-by-nin",
-  ];
-  expect(answerOperations).toEqual(expect.arrayContaining([...known, "batch"]));
+  const lookups = ["public-lookup", "lookup-by-reg-no", "lookup-by-tid", "lookup-by-nin"];
+  expect(answerOperations).toEqual(expect.arrayContaining([...lookups, "eligibility-check", "batch"]));
   expect(answerOperations).toHaveLength(1 + scopes.length);
 });
 
@@ -114,12 +106,8 @@ test("a statement counts every teacher in it, when it is stored", async () => {
   await record(call as never);
   await record(call as never);
   await record({ attestations: [{ operation: "batch", status: "VALID" }], read: [1] } as never);
-  expect(await samplesOf(counters, "tvs_answers_total")).toEqual({
-    "roster VALID": 1,
-    "roster EXPIRED": 1,
-    "roster NOT_FOUND": 1,
-    "batch VALID": 1,
-  });
+  const people = { "roster VALID": 1, "roster EXPIRED": 1, "roster NOT_FOUND": 1 };
+  expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ ...people, "batch VALID": 1 });
 });
 
 test("a delivery attempt is counted only if its lease was still held", async () => {

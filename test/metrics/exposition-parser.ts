@@ -12,10 +12,7 @@ const sampleLine = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\
 export function parseExposition(text: string): Map<string, ParsedFamily> {
   const families = new Map<string, ParsedFamily>();
   let help = "";
-  for (const line of text
-    .trimEnd()
-    .split("\n")
-    .filter((one) => one !== "")) {
+  for (const line of text.split("\n").filter((one) => one !== "")) {
     const [, kind, name = "", said = ""] = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line) ?? [];
     if (kind === "HELP") help = said;
     else if (kind === "TYPE") families.set(name, { help, type: said, samples: [] });

@@ -7,10 +7,8 @@ let counters: Counters;
 let history: TrafficHistory;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
-  counters = createCounters([
-    { path: "/lookup", traffic: "public" },
-    { path: "/batch", traffic: "partner" },
-  ]);
+  const lookup = { path: "/lookup", traffic: "public" } as const;
+  counters = createCounters([lookup, { path: "/batch", traffic: "partner" }]);
   history = startHistory({ counters, clock: { now: () => now } });
 });
 afterEach(() => history.stop());

@@ -19,16 +19,13 @@ const errors: Record<number, ApiErrorCode> = {
 const refuse = (partnerId: string | null, status: number, keyId = partnerId === null ? null : "k1") =>
   refusals.observe({ partnerId, keyId, status, error: errors[status] ?? null });
 const shown = () =>
-  refusals
-    .callers()
-    .map(({ partnerId, keyId, recent, sinceStart }) => [partnerId, keyId, [...recent], [...sinceStart]]);
+  refusals.callers().map((one) => [one.partnerId, one.keyId, [...one.recent], [...one.sinceStart]]);
 
-/** What Prometheus is shown. */
-const byPartner = async () =>
-  (await refusals.metric.get()).values.map(({ labels, value }) => [
-    ...[labels.partner, labels.code, labels.status],
-    value,
-  ]);
+/** The samples that Prometheus gets. */
+async function byPartner() {
+  const { values } = await refusals.metric.get();
+  return values.map(({ labels: { partner, code, status }, value }) => [partner, code, status, value]);
+}
 
 test("refusals are counted by partner, key and error code, and the caller who was refused last comes first", async () => {
   refuse("a", 429);

@@ -1,15 +1,14 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { root } from "../harness/repository.ts";
 import { mutatedFiles } from "./files.ts";
-import { namedSurvivors, readSurvivors } from "./score.ts";
-
-const root = join(import.meta.dirname, "../..");
+import { namedSurvivors, readSurvivors } from "./survivors.ts";
 
 test("every mutated file exists, and each of its tests", () => {
-  const paths = Object.entries(mutatedFiles).flatMap(([file, tests]) => [file, ...tests]);
+  const paths = [...mutatedFiles].flatMap(([file, tests]) => [file, ...tests]);
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  expect([...namedSurvivors.keys()].filter((file) => !(file in mutatedFiles))).toEqual([]);
+  expect([...namedSurvivors.keys()].filter((file) => !mutatedFiles.has(file))).toEqual([]);
 });
 
 test("survivors.txt names each survivor below its file, with a reason", () => {

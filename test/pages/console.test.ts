@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { importDependencies } from "../../cli/open.ts";
-import { importRegister } from "../../src/domain/import/import.ts";
-import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { attest } from "../harness/evidence.ts";
-import { anAttestation, aPartner } from "../harness/samples.ts";
+import { anAttestation } from "../harness/samples.ts";
+import { addPartner } from "../harness/service.ts";
 import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
 
 setDefaultTimeout(patienceMs);
@@ -15,8 +13,7 @@ beforeAll(async () => {
   [world, browser] = await Promise.all([openTestConsole(), startBrowser()]);
   const { operator } = world;
   for (const partnerId of ["exam-body-a", "ministry-of-education", longPartner]) {
-    const key = { keyId: `key of ${partnerId}`, partnerId, mac: new Uint8Array(32), createdAt: 1 };
-    await operator.stores.partners.add(aPartner(partnerId), { ...key, expiresAt: null, revokedAt: null });
+    await addPartner(operator, partnerId);
     await operator.stores.webhooks.set({
       partnerId,
       url: `https://${"hooks.".repeat(8)}example/`,
@@ -27,7 +24,7 @@ beforeAll(async () => {
   const failing =
     "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'TIMEOUT' WHERE partner_id = ?";
   await operator.driver.batch([{ sql: failing, args: [operator.clock.now() - 1, "ministry-of-education"] }]);
-  await fillWithLongValues(operator);
+  await fillWithLongValues(world);
   await world.service.configuration.refresh();
 });
 afterAll(() => Promise.all([browser.close(), world.close()]));
@@ -35,20 +32,14 @@ afterAll(() => Promise.all([browser.close(), world.close()]));
 const longPartner = "directorate-of-examinations-and-records.federal-ministry-2026-01";
 
 /** Fills each list with values that are about as long as they may be. */
-async function fillWithLongValues(operator: TestConsole["operator"]): Promise<void> {
+async function fillWithLongValues({ operator, load }: TestConsole): Promise<void> {
   const number = "TR/LAGOS-MAINLAND/2019/00001234567";
   const name = "Oluwatobiloba Chukwuemeka-Adebayo Nnamdi-Okonkwo Wuraola";
-  async function* bytes() {
-    yield new TextEncoder().encode(
-      `reg_no,t_id,name,state,category,source,certificate_status,license_issue_date,license_expiry_date\n${number},1,${name},Federal Capital Territory,Senior Secondary Education,new_system,VERIFIED,2019-03-01,2030-12-31\n`,
-    );
-  }
-  const fileName = `register-of-teachers-${"of-all-states-".repeat(6)}.csv`;
-  const file = {
-    name: fileName,
-    pieces: readPieces({ name: fileName, bytes: bytes() }, operator.blindIndex),
-  };
-  await importRegister(file, importDependencies(operator), { baseline: false, allowChange: true });
+  await load(
+    `register-of-teachers-${"of-all-states-".repeat(6)}.csv`,
+    `reg_no,t_id,name,state,category,source,certificate_status,license_issue_date,license_expiry_date\n${number},1,${name},Federal Capital Territory,Senior Secondary Education,new_system,VERIFIED,2019-03-01,2030-12-31\n`,
+    false,
+  );
   const long = {
     partnerId: longPartner,
     reference: `regNo:${number}`,
@@ -106,12 +97,7 @@ test("the console in a browser shows a change of the service within seconds, wit
   inBrowser(desktop, async (tab) => {
     await tab.page.goto(await world.newLink());
     await isLive(tab);
-    const key = { keyId: "key of newcomer", partnerId: "newcomer", mac: new Uint8Array(32), createdAt: 1 };
-    await world.operator.stores.partners.add(aPartner("newcomer"), {
-      ...key,
-      expiresAt: null,
-      revokedAt: null,
-    });
+    await addPartner(world.operator, "newcomer");
     await tab.page.locator('[data-section="quotas"]', { hasText: "newcomer" }).waitFor();
   }));
 

@@ -21,10 +21,7 @@ export let earlier: Browser;
 
 export let envelope: string;
 
-/**
- * Opens the site and the browsers before the tests of a file, and closes them after.
- * @param options of the service, which needs no status lists for a browser in another year
- */
+/** Opens the site and the browsers before the tests of a file, and closes them after. */
 export function useEnvelopePage(options: Parameters<typeof openSite>[0] = {}): void {
   setDefaultTimeout(patienceMs);
 
@@ -43,18 +40,18 @@ export function useEnvelopePage(options: Parameters<typeof openSite>[0] = {}): v
   }, patienceMs);
 }
 
-export async function askAbout(regNo: string): Promise<string> {
-  const address = `${site.url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
-  const headers = { Authorization: `Bearer ${site.demo.apiKey}` };
+export async function askAbout(regNo: string, { url, demo }: Site = site): Promise<string> {
+  const address = `${url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
+  const headers = { Authorization: `Bearer ${demo.apiKey}` };
   return (await fetch(address, { headers })).text();
 }
 
 /** Opens the page, and waits until its files are stored on the device. */
-export async function openPage(query = ""): Promise<Tab> {
+export async function openPage(): Promise<Tab> {
   const tab = await browser.open();
-  await tab.page.goto(`${site.url}${path}${query}`);
+  await tab.page.goto(`${site.url}${path}`);
   await tab.page.waitForSelector("#tool:not([hidden])");
-  if (!query.includes("pasted")) await tab.page.waitForSelector("#kept:not(:empty)", { state: "attached" });
+  await tab.page.waitForSelector("#kept:not(:empty)", { state: "attached" });
   return tab;
 }
 
@@ -146,15 +143,12 @@ export async function fixture(name: string): Promise<string> {
 }
 
 /** Opens the page at the fixtures' time, with the fixtures' keys pasted. */
-export async function openPasted(sources: { jwks?: string; history?: string } = {}): Promise<Tab> {
-  const { jwks = "jwks.json", history = "history.jose" } = sources;
+export async function openPasted(): Promise<Tab> {
   const tab = await earlier.open();
   await tab.page.goto(`${site.url}${path}?keys=pasted`);
   await tab.page.waitForSelector("#tool:not([hidden])");
-  if (jwks !== "") await tab.page.fill("#jwks", await readFile(join(folder, "keys", jwks), "utf8"));
-  if (history !== "") {
-    await tab.page.fill("#key-history", await readFile(join(folder, "keys", history), "utf8"));
-  }
+  await tab.page.fill("#jwks", await readFile(join(folder, "keys/jwks.json"), "utf8"));
+  await tab.page.fill("#key-history", await readFile(join(folder, "keys/history.jose"), "utf8"));
   await openSettings(tab.page);
   await tab.page.fill("#issuer", issuer);
   await tab.page.fill("#audience", audience);

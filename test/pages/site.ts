@@ -5,7 +5,6 @@ import { createApp } from "../../src/app.ts";
 import { readServeConfig } from "../../src/config.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { serve } from "../../src/http/serve.ts";
-import type { AppOptions } from "../../src/service.ts";
 import { makeFolder } from "../harness/folder.ts";
 
 // The sandbox prints how this program is called.
@@ -15,11 +14,10 @@ export type Site = Awaited<ReturnType<typeof openSite>>;
 
 /**
  * The sandbox as `serve --sandbox` composes it, with its teachers and its demo key, listening on a free port. In this
- * process, so that a test can take a part away.
- * @param options those of the app, to replace `serve`'s own
+ * process, so that a test can take a part away. A browser in another year needs a service without status lists.
  */
-export async function openSite(options: Partial<AppOptions> & { readonly statusList?: boolean } = {}) {
-  const folder = await makeFolder();
+export async function openSite({ statusList = true } = {}) {
+  const folder = makeFolder();
   const config = readServeConfig({ data: folder.path, sandbox: true, "public-per-minute": "100000" }, {});
   const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
   const listener = await serve(opening.promise, {
@@ -32,10 +30,10 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
   // It prints command lines of the program, and main.ts is not what runs here.
   setMainUrl(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
-  if (options.statusList === false) await operator.stores.settings.write({ status_list: "off" });
+  if (!statusList) await operator.stores.settings.write({ status_list: "off" });
   await service.configuration.refresh();
   const causeEvent = () => triggerRevocation({ ...operator, ...service });
-  const app = createApp(service, { ...config, demo, causeEvent, ...options });
+  const app = createApp(service, { ...config, demo, causeEvent });
   opening.resolve(app);
 
   async function close() {

@@ -7,8 +7,8 @@ test("the partners' package exports exactly these values", () => {
     "ClientError", "Refusal", "clientErrorCodes", "createClient", "createKeySet", "describeAge",
     "describeAnswer", "describeStatement", "formatLogState", "isStatement", "openLogProof", "readEnvelopes",
     "readLogKeys", "readLogState", "readOfflinePack", "readStrictJson", "refusalReasons",
-    "rememberCheckpoint", "verifyEnvelope", "verifyEnvelopeSync", "verifyStatement", "verifyWebhook",
-    "warnings", "webhookRefusalReasons",
+    "rememberCheckpoint", "verifyEnvelope", "verifyStatement", "verifyWebhook", "warnings",
+    "webhookRefusalReasons",
   ]);
 });
 

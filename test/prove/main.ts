@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build, hostTarget, projectFolder, readTarget } from "../../.ci/build.ts";
 import { describeMachine } from "../bench/machine.ts";
+import { runToEnd } from "../harness/program.ts";
 
 type Trial = {
   /** The path of the test file below `test/`. */
@@ -110,31 +111,23 @@ const counts = {
   },
 };
 
-type Outcome = Trial & {
-  readonly isKept: boolean;
-  readonly seconds: number;
-  /** The number of tries, by what was tried. */
-  readonly tried: Readonly<Record<string, number>>;
-};
+/** A trial with the number of its tries, by what was tried. */
+type Outcome = Trial & { readonly isKept: boolean; readonly tried: Readonly<Record<string, number>> };
 
 /** Runs one test file, and prints its output if it fails. */
 async function run(trial: Trial, folder: string, env: Record<string, string | undefined>): Promise<Outcome> {
-  const began = performance.now();
   const file = join(folder, trial.file.replaceAll("/", "-"));
   const command = [process.execPath, "test", "--timeout=60000", `./test/${trial.file}.test.ts`];
-  const child = Bun.spawn(command, {
+  const { code, stdout, stderr } = await runToEnd(command, {
     cwd: projectFolder,
     env: { ...env, TVS_TRIED: file },
-    stdio: ["ignore", "pipe", "pipe"],
   });
-  const output = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  const isKept = (await child.exited) === 0;
-  if (!isKept) console.error((await output).join("\n"));
+  if (code !== 0) console.error(stdout, stderr);
   const tried: Record<string, number> = {};
   for (const line of existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [])
     for (const [noun, count] of Object.entries(JSON.parse(line) as Record<string, number>))
       tried[noun] = (tried[noun] ?? 0) + count;
-  const outcome = { ...trial, isKept, tried, seconds: (performance.now() - began) / 1000 };
+  const outcome = { ...trial, isKept: code === 0, tried };
   console.error(rowOf(outcome));
   return outcome;
 }
@@ -173,15 +166,16 @@ async function prove(folder: string): Promise<number> {
   const began = performance.now();
   const usual = { ...(values.quick ? counts.quick : counts.whole), TVS_SEED: "1" };
   const env = { ...usual, TVS_COMMAND: JSON.stringify([executable]), ...process.env };
-  const outcomes = new Map<Trial, Outcome>();
+  const outcomes: Outcome[] = [];
   const waiting = [...chosen];
   const work = async () => {
     for (let trial = waiting.shift(); trial !== undefined; trial = waiting.shift())
-      outcomes.set(trial, await run(trial, folder, env));
+      outcomes.push(await run(trial, folder, env));
   };
   await Promise.all(Array.from({ length: Math.min(2, cpus().length) }, work));
   const minutes = Math.ceil((performance.now() - began) / 60_000);
-  const all = chosen.flatMap((trial) => outcomes.get(trial) ?? []);
+  const place = ({ file }: Trial) => trials.findIndex((trial) => trial.file === file);
+  const all = outcomes.toSorted((one, other) => place(one) - place(other));
   if (chosen.length === trials.length && !values.quick)
     writeFileSync(join(projectFolder, "data/help/proved.md"), pageOf(all, minutes));
   return all.filter(({ isKept }) => !isKept).length;

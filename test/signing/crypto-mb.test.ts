@@ -41,33 +41,27 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     );
   });
 
-  test.each([2048, 3072, 4096])(
-    "crypto_mb makes the same signatures as OpenSSL with keys of %d bits",
-    (bits) => {
-      const pkcs8 = generate(bits);
-      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-      for (const count of [1, 4, 7, laneCount]) {
-        const wanted = hashes(count);
-        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-      }
-    },
-  );
+  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's signatures with keys of %d bits", (bits) => {
+    const pkcs8 = generate(bits);
+    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+    for (const count of [1, 4, 7, laneCount]) {
+      const wanted = hashes(count);
+      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+    }
+  });
 
   test("crypto_mb refuses a key of an unsupported size, or with another public exponent than 65537", () => {
     expect(inLanes(generate(2176))).toBeNull();
     expect(inLanes(generate(2048, 3))).toBeNull();
   });
 
-  test.each(["p", "q", "dp", "dq", "qi"] as const)(
-    "OpenSSL signs if the key of crypto_mb has a fault in %s",
-    (name) => {
-      const openssl = inOpenssl(copyTestKey());
-      const key = { loaded: openssl, lanes: inLanes(withFault(copyTestKey(), name)) };
-      expect(key.lanes?.sign(hashes(laneCount))).toBeNull();
-      expect(signHashes(key, hashes(laneCount))).toEqual(
-        hashes(laneCount).map((one) => openssl.sign(one) as Uint8Array),
-      );
-      expect(key.lanes).toBeNull();
-    },
-  );
+  const numbers = ["p", "q", "dp", "dq", "qi"] as const;
+  test.each(numbers)("OpenSSL signs if the key of crypto_mb has a fault in %s", (name) => {
+    const openssl = inOpenssl(copyTestKey());
+    const key = { loaded: openssl, lanes: inLanes(withFault(copyTestKey(), name)) };
+    const asked = hashes(laneCount);
+    expect(key.lanes?.sign(asked)).toBeNull();
+    expect(signHashes(key, asked)).toEqual(asked.map((one) => openssl.sign(one) as Uint8Array));
+    expect(key.lanes).toBeNull();
+  });
 });

@@ -6,7 +6,7 @@ import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/sig
 import { aRing, fixtureKey, isSignedBy, signOne } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
-import { cryptoMbFile, signerThreads, startThreads } from "./machine.ts";
+import { cryptoMbFile, expectSigned, signerThreads, startThreads } from "./machine.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const noKey = { code: "SIGNER_UNAVAILABLE" };
@@ -15,20 +15,20 @@ type Engine = Omit<SignerOptions, "secrets">;
 
 const openssl: Engine = { engine: "openssl" };
 const cryptoMb: Engine = { engine: "crypto_mb", cryptoMbFile };
-const engines: { name: string; isHere: boolean; options: Engine; unreadableKey?: object }[] = [
-  { name: "OpenSSL", isHere: findLibcrypto() !== undefined, options: openssl },
-  {
-    name: "OpenSSL in two signer threads",
-    isHere: findLibcrypto() !== undefined,
-    options: { ...openssl, threads: signerThreads(2).options },
-  },
-  { name: "crypto_mb", isHere: cryptoMbFile !== undefined, options: cryptoMb },
-  {
-    name: "crypto_mb in two signer threads",
-    isHere: cryptoMbFile !== undefined,
-    options: { ...cryptoMb, threads: signerThreads(2).options },
-  },
-  { name: "WebCrypto", isHere: true, options: { engine: "webcrypto" }, unreadableKey: { name: "DataError" } },
+const threads = signerThreads(2).options;
+const hasOpenssl = findLibcrypto() !== undefined;
+const hasCryptoMb = cryptoMbFile !== undefined;
+const engines: readonly (readonly [
+  name: string,
+  isHere: boolean,
+  options: Engine,
+  unreadableKey?: object,
+])[] = [
+  ["OpenSSL", hasOpenssl, openssl],
+  ["OpenSSL in two signer threads", hasOpenssl, { ...openssl, threads }],
+  ["crypto_mb", hasCryptoMb, cryptoMb],
+  ["crypto_mb in two signer threads", hasCryptoMb, { ...cryptoMb, threads }],
+  ["WebCrypto", true, { engine: "webcrypto" }, { name: "DataError" }],
 ];
 
 async function withSigner(
@@ -48,15 +48,13 @@ async function withSigner(
   }
 }
 
-for (const { name, isHere, options, unreadableKey = noKey } of engines) {
+for (const [name, isHere, options, unreadableKey = noKey] of engines) {
   describe.if(isHere)(`signing with ${name}`, () => {
     test("the signer signs with the key that the call names, active or pending", async () => {
       const ring = await aRing("active", "pending");
       await withSigner(options, ring, async (signer) => {
-        for (const [kid, other] of [
-          [ring.active.kid, ring.pending.kid],
-          [ring.pending.kid, ring.active.kid],
-        ] as const) {
+        const kids = [ring.active.kid, ring.pending.kid] as const;
+        for (const [kid, other] of [kids, kids.toReversed() as [string, string]]) {
           const signature = await signOne(signer, kid, "input");
           expect(signature).toMatch(/^[\w-]{342}$/);
           expect(isSignedBy(ring, kid, { input: "input", signature })).toBe(true);
@@ -73,15 +71,9 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
           const bulk = call % 2 === 0;
           return { kid, bulk, inputs: range(bulk ? 1 + (call % 20) : 1).map((i) => `input ${call}.${i}`) };
         });
-        const signed = await Promise.all(
-          asked.map(({ kid, inputs, bulk }) => signer.sign(kid, inputs, { bulk })),
-        );
-        const wrong = asked.filter(({ kid, inputs }, call) => {
-          return inputs.some(
-            (input, i) => !isSignedBy(ring, kid, { input, signature: signed[call]?.[i] ?? "" }),
-          );
-        });
-        expect(wrong).toEqual([]);
+        const signing = asked.map(({ kid, inputs, bulk }) => signer.sign(kid, inputs, { bulk }));
+        const signed = await Promise.all(signing);
+        for (const [call, { kid, inputs }] of asked.entries()) expectSigned(ring, kid, inputs, signed[call]);
         expect(signed.map(({ length }) => length)).toEqual(asked.map(({ inputs }) => inputs.length));
         expect(await signer.sign(ring.active.kid, [])).toEqual([]);
       });
@@ -96,16 +88,11 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
         const batch = signer.sign(before.active.kid, asked, { bulk: true });
         await signer.load(after);
         expect(await catchError(signer.sign(before.active.kid, ["late"]))).toMatchObject(noKey);
-        const signatures = [...(await Promise.all(waiting)), ...(await batch)];
-        const wrong = [...asked, ...asked].filter((input, i) => {
-          return !isSignedBy(before, before.active.kid, { input, signature: signatures[i] ?? "" });
-        });
-        expect(wrong).toEqual([]);
+        expectSigned(before, before.active.kid, asked, await Promise.all(waiting));
+        expectSigned(before, before.active.kid, asked, await batch);
         const late = range(40).map((i) => `after ${i}`);
         const signed = await signer.sign(after.active.kid, late, { bulk: true });
-        const isRight = (input: string, i: number) =>
-          isSignedBy(after, after.active.kid, { input, signature: signed[i] ?? "" });
-        expect(late.every(isRight)).toBe(true);
+        expectSigned(after, after.active.kid, late, signed);
       });
     });
 
@@ -134,15 +121,13 @@ for (const { name, isHere, options, unreadableKey = noKey } of engines) {
 }
 
 // signer.test.ts tests the fallback of a machine without OpenSSL 3.
-describe.if(findLibcrypto() !== undefined)("signing with OpenSSL", () => {
-  test("OpenSSL makes the same signatures as WebCrypto, for inputs of any length", async () => {
-    const ring = await aRing("active", "pending");
-    const { kid } = ring.active;
-    const inputs = [0, 1, 700, 16_385, 100_000].map((length) => "a1".repeat(length).slice(0, length));
-    await withSigner({ engine: "webcrypto" }, ring, (webCrypto) =>
-      withSigner(openssl, ring, async (signer) => {
-        expect(await signer.sign(kid, inputs)).toEqual(await webCrypto.sign(kid, inputs));
-      }),
-    );
-  });
+test.if(hasOpenssl)("OpenSSL makes the same signatures as WebCrypto, for inputs of any length", async () => {
+  const ring = await aRing("active", "pending");
+  const { kid } = ring.active;
+  const inputs = [0, 1, 700, 16_385, 100_000].map((length) => "a1".repeat(length).slice(0, length));
+  await withSigner({ engine: "webcrypto" }, ring, (webCrypto) =>
+    withSigner(openssl, ring, async (signer) => {
+      expect(await signer.sign(kid, inputs)).toEqual(await webCrypto.sign(kid, inputs));
+    }),
+  );
 });

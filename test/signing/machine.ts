@@ -1,8 +1,11 @@
+import { expect } from "bun:test";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../src/domain/clock.ts";
+import type { KeyRing } from "../../src/domain/keys.ts";
 import { type CryptoMb, findCryptoMb, openCryptoMb } from "../../src/signing/crypto-mb.ts";
 import type { ChosenSigner, SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
+import { isSignedBy } from "../harness/keys.ts";
 import { mainUrl } from "../harness/program.ts";
 
 const file = process.env.TVS_CRYPTO_MB ?? findCryptoMb();
@@ -27,6 +30,17 @@ export function signerThreads(count: number) {
     },
   };
   return { options, workers };
+}
+
+/** Expects each input to have its own signature by a key. */
+export function expectSigned(
+  ring: KeyRing,
+  kid: string,
+  inputs: readonly string[],
+  signed: readonly string[] = [],
+) {
+  const wrong = inputs.filter((input, i) => !isSignedBy(ring, kid, { input, signature: signed[i] ?? "" }));
+  expect(wrong).toEqual([]);
 }
 
 /** Signs until `count` signer threads run, because a thread starts only when signatures wait. */

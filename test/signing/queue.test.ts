@@ -1,12 +1,8 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import type { SigningInput } from "../../src/signing/engine.ts";
-import {
-  createSigningQueue,
-  type QueueHelper,
-  type QueueOptions,
-  type SignedGroup,
-} from "../../src/signing/queue.ts";
+import type { QueueHelper, QueueOptions, SignedGroup } from "../../src/signing/queue.ts";
+import { createSigningQueue } from "../../src/signing/queue.ts";
 import { catchError } from "../harness/rejection.ts";
 
 const overloaded = { code: "OVERLOADED" };
@@ -38,11 +34,8 @@ function openQueue(options: Partial<QueueOptions> = {}) {
 
 /** Makes a helper that signs a group only when the test calls `sign`. */
 function aHelper(slots = 2, groupSize = 8) {
-  const groups: {
-    kid: string;
-    messages: readonly SigningInput[];
-    made: PromiseWithResolvers<SignedGroup>;
-  }[] = [];
+  type Group = { kid: string; messages: readonly SigningInput[]; made: PromiseWithResolvers<SignedGroup> };
+  const groups: Group[] = [];
   const helper: QueueHelper = {
     groupSize,
     slots: () => slots,
@@ -57,7 +50,7 @@ function aHelper(slots = 2, groupSize = 8) {
     sizes: () => groups.map(({ messages }) => messages.length),
     /** Signs the oldest waiting group. */
     sign(signatureMs = 1): void {
-      const { kid, messages, made } = groups.shift() as (typeof groups)[number];
+      const { kid, messages, made } = groups.shift() as Group;
       made.resolve({ signatures: messages.map((message) => signatureOf(kid, message)), signatureMs });
     },
     die(): void {
@@ -178,10 +171,7 @@ test("several signatures are shared with an idle helper, which gets two groups a
   expect(made).toEqual([["2"]]);
   sign();
   await turnOfLoop();
-  expect([made, sizes()]).toEqual([
-    [["2"], ["4"]],
-    [1, 1],
-  ]);
+  expect({ made, sizes: sizes() }).toEqual({ made: [["2"], ["4"]], sizes: [1, 1] });
   while (sizes().length > 0) {
     sign();
     await turnOfLoop();
@@ -203,17 +193,11 @@ test.each<[groupSize: number, sizes: number[]]>([
 
 test("an engine of groups makes up to eight signatures together, all with one key, if enough wait", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
-  await queue.sign("k", range(21).map(String), true);
-  expect(made.map(({ length }) => length)).toEqual([8, 8, 5]);
-  made.length = 0;
-  await queue.sign("k", range(3).map(String), true);
-  expect(made.map(({ length }) => length)).toEqual([1, 1, 1]);
-  made.length = 0;
-  await Promise.all([
-    queue.sign("one", range(5).map(String), true),
-    queue.sign("two", range(6).map(String), true),
-  ]);
-  expect(made.map(({ length }) => length)).toEqual([5, 6]);
+  const sign = (kid: string, count: number) => queue.sign(kid, range(count).map(String), true);
+  await sign("k", 21);
+  await sign("k", 3);
+  await Promise.all([sign("one", 5), sign("two", 6)]);
+  expect(made.map(({ length }) => length)).toEqual([...[8, 8, 5], ...[1, 1, 1], ...[5, 6]]);
 });
 
 test("the queue's own thread makes one group in each turn of the event loop", async () => {

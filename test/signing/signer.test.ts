@@ -60,9 +60,9 @@ test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unl
         expect(signer.engine.name).not.toBe("crypto_mb");
         expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
       });
+      const message = expect.stringContaining("libcrypto-mb11");
       const error = await catchError(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
-      expect(error).toMatchObject({ code: "CONFIG_INVALID" });
-      expect((error as Error).message).toContain("libcrypto-mb11");
+      expect(error).toMatchObject({ code: "CONFIG_INVALID", message });
     }
   }),
 );
@@ -72,11 +72,8 @@ test("a service uses WebCrypto if OpenSSL is missing or is another library, and 
     const ring = await aRing("active", "pending");
     await writeFile(join(folder, "text.so"), "no library");
     const other = cLibrary();
-    const libraries = [
-      join(folder, "none.so"),
-      join(folder, "text.so"),
-      ...(other === undefined ? [] : [other]),
-    ];
+    const names = ["none.so", "text.so"].map((name) => join(folder, name));
+    const libraries = other === undefined ? names : [...names, other];
     for (const library of libraries) {
       logged = [];
       await withSigner({ engine: "auto", library }, async (signer) => {
@@ -87,9 +84,8 @@ test("a service uses WebCrypto if OpenSSL is missing or is another library, and 
         const signature = await signOne(signer, ring.active.kid, input);
         expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
       });
-      const forced = openSigner({ secrets, engine: "openssl", library });
-      const error = await catchError(forced);
-      expect(error).toMatchObject({ code: "CONFIG_INVALID" });
-      expect((error as Error).message).toContain("TVS_SIGNING_ENGINE");
+      const message = expect.stringContaining("TVS_SIGNING_ENGINE");
+      const error = await catchError(openSigner({ secrets, engine: "openssl", library }));
+      expect(error).toMatchObject({ code: "CONFIG_INVALID", message });
     }
   }));

@@ -3,9 +3,9 @@ import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
-import { aRing, isSignedBy } from "../harness/keys.ts";
+import { aRing } from "../harness/keys.ts";
 import { secrets } from "../harness/samples.ts";
-import { signerThreads, startThreads } from "./machine.ts";
+import { expectSigned, signerThreads, startThreads } from "./machine.ts";
 
 type StartThread = NonNullable<SignerOptions["threads"]>["start"];
 
@@ -32,15 +32,12 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       const signing = signer.sign(kid, inputs, { bulk: true });
       await workers[0]?.terminate();
       const signatures = await signing;
-      expect(
-        inputs.filter((input, i) => !isSignedBy(ring, kid, { input, signature: signatures[i] ?? "" })),
-      ).toEqual([]);
+      expectSigned(ring, kid, inputs, signatures);
       await startThreads(signer, kid, 2);
       expect([workers.length, signer.threads().deaths]).toEqual([3, 1]);
       expect(signer.threads().lastDeathAt).toBeNumber();
-      expect(logged.filter(({ level }) => level === "ERROR")).toEqual([
-        expect.objectContaining({ message: "a signer thread died; other threads make its signatures" }),
-      ]);
+      const message = "a signer thread died; other threads make its signatures";
+      expect(logged.filter(({ level }) => level === "ERROR")).toMatchObject([{ message }]);
       // The new thread has the keys.
       const again = await signer.sign(kid, inputs, { bulk: true });
       expect(again).toEqual(signatures);

@@ -8,11 +8,6 @@ const world = sharedTestService();
 
 const textOf = async (path: string) => (await world.call(path)).text();
 
-function linksOf(html: string, path: string): URL[] {
-  const hrefs = [...html.matchAll(/ href="([^"]+)"/g)].map(([, href = ""]) => href);
-  return hrefs.map((href) => new URL(href, `http://service.test${path}`));
-}
-
 test("the manual's index lists every topic under its group, with and without a slash at the end of the URL", async () => {
   const html = await textOf(folder);
   for (const { title } of topicGroups) expect(html).toContain(`<h2>${title}</h2>`);
@@ -38,13 +33,3 @@ test.each(manualTopics.map(({ name }) => name))(
     expect(html).toContain('<footer><nav class="width"');
   },
 );
-
-test("the manual's pages link only to pages and headings that exist", async () => {
-  const pages = [folder, ...manualTopics.map(({ name }) => folder + name)];
-  const links = (await Promise.all(pages.map(async (path) => linksOf(await textOf(path), path)))).flat();
-  const own = links.filter(({ host }) => host === "service.test");
-  for (const path of new Set(own.map(({ pathname }) => pathname)))
-    expect([path, (await world.call(path)).status]).toEqual([path, 200]);
-  for (const { pathname, hash } of own.filter((one) => one.hash !== "" && one.hash !== "#main"))
-    expect(await textOf(pathname)).toContain(`id="${hash.slice(1)}"`);
-});

@@ -42,16 +42,6 @@ test("the API reference contains no URL of another site", async () => {
     expect(html).toContain(`"${option}": `);
 });
 
-test("the API reference names only files and pages that exist", async () => {
-  const html = await (await world.call(docs)).text();
-  const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"#]+)"/g)].map(([, name = ""]) => name);
-  const paths = new Set(names.map((name) => new URL(name, `http://service.test${docs}`).pathname));
-  expect(paths).toContain(script);
-  expect(paths).toContain("/v1/inter-agency/openapi.json");
-  expect(paths).toContain("/v1/inter-agency/getting-started");
-  for (const path of paths) expect([path, (await world.call(path)).status]).toEqual([path, 200]);
-});
-
 test("the API reference shows the site's name, its colour and the issuer's path as soon as they change", async () => {
   const site = { ...defaultSite, name: "Council </title> of Teachers", accent: "#0b4f9c" };
   const set = async (settings: { site: string; issuer: string }) => {

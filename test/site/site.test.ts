@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { gunzipSync } from "node:zlib";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
+import { manualTopics } from "../../src/manual.ts";
 import { englishTexts } from "../../src/site/language.ts";
 import { knownTeacher, sharedTestService } from "../harness/service.ts";
 
@@ -64,6 +65,29 @@ test.each(pages)("the operator's name and contact are in head and foot of %s at 
   expect(plain).not.toContain("Council");
   expect(plain).toContain(englishTexts.service);
 });
+
+/** The links of a page within the service, also those of the options from which Scalar starts. */
+function linksOf(html: string, path: string): URL[] {
+  const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"]+)"/g)].map(([, name = ""]) => name);
+  const links = names.map((name) => new URL(name, `http://service.test${path}`));
+  return links.filter(({ host }) => host === "service.test");
+}
+
+const docs = "/v1/inter-agency/docs";
+const manual = manualTopics.map(({ name }) => `/v1/inter-agency/help/${name}`);
+
+test.each([...pages, docs, ...manual])(
+  "every link of the page %s leads to a page, a file or a heading that exists, and one leads to getting started",
+  async (path) => {
+    const links = linksOf(await pageOf(path), path);
+    for (const { pathname, search } of links.filter((link) => link.pathname !== path))
+      expect([pathname, (await world.call(`${pathname}${search}`)).status]).toEqual([pathname, 200]);
+    for (const { pathname, hash } of links)
+      if (hash !== "" && pathname !== docs)
+        expect([hash, (await pageOf(pathname)).includes(`id="${hash.slice(1)}"`)]).toEqual([hash, true]);
+    expect(links.map(({ pathname }) => pathname)).toContain("/v1/inter-agency/getting-started");
+  },
+);
 
 test("the logo is served with a content security policy that forbids everything", async () => {
   await remember(council);

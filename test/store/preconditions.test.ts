@@ -92,39 +92,29 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   async function put(regNo: string, changes: Partial<TeacherContent> = {}): Promise<StoredTeacher> {
     const teachers = createTeacherStore(driver);
     const before = await teachers.findStored({ by: "regNo", value: regNo });
-    const content = { ...aTeacher(regNo), ...(before ?? {}), ...changes };
-    const how = { action: "import", actor: "test", calendar: lagos, at } as const;
+    const content = { ...aTeacher(regNo), ...before, ...changes };
     expect(await teachers.apply([planWrite(before, content, how)])).toEqual([true]);
     const stored = await teachers.findStored({ by: "regNo", value: regNo });
     if (stored === null) throw new Error("not stored");
     return stored;
   }
 
-  const changes: [string, () => Promise<unknown>][] = [
-    ["a setting", () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" })],
-    ["a partner", () => createPartnerStore(driver).update({ partnerId: "agency", perMinute: 4 })],
-    ["a partner who is disabled", () => createPartnerStore(driver).disable("agency", 1)],
-    ["a key that is revoked", () => createPartnerStore(driver).revokeKey("k1", 1)],
-    [
-      "a further key",
-      () => createPartnerStore(driver).addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
-    ],
-    ["a certificate", () => createPartnerStore(driver).addCertificate(aCertificate)],
-    ["a certificate that is removed", () => createPartnerStore(driver).removeCertificate("agency", "F")],
-    [
-      "a rotation",
-      () =>
-        createKeyStore(driver).rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at }),
-    ],
-    [
-      "a compromise",
-      () => createKeyStore(driver).compromise({ kid: "B", since: at, at, next: aSigningKey("D", "pending") }),
-    ],
-  ];
-
   // One after the other: a rotation is followed by the compromise of the key that it made active.
   test("a call is refused if the configuration changed after its authentication", async () => {
-    for (const [what, change] of changes) {
+    const [partners, keys] = [createPartnerStore(driver), createKeyStore(driver)];
+    const [next, third] = [aSigningKey("C", "pending"), aSigningKey("D", "pending")];
+    const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+      "a setting": () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" }),
+      "a partner": () => partners.update({ partnerId: "agency", perMinute: 4 }),
+      "a partner who is disabled": () => partners.disable("agency", 1),
+      "a key that is revoked": () => partners.revokeKey("k1", 1),
+      "a further key": () => partners.addKey(anApiKey("agency", "k2"), { shortened: null, maxLive: 2 }),
+      "a certificate": () => partners.addCertificate(aCertificate),
+      "a certificate that is removed": () => partners.removeCertificate("agency", "F"),
+      "a rotation": () => keys.rotate({ active: "A", pending: "B", next, at }),
+      "a compromise": () => keys.compromise({ kid: "B", since: at, at, next: third }),
+    };
+    for (const [what, change] of Object.entries(changes)) {
       const answeredBy = await revision();
       expect([what, await isStored({ revision: answeredBy })]).toEqual([what, true]);
       await change();
@@ -133,23 +123,20 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     }
   });
 
+  const how = { action: "import", actor: "test", calendar: lagos, at } as const;
+
+  async function importName(read: StoredTeacher): Promise<void> {
+    const write = { ...planWrite(read, { ...read, name: "Other" }, how), changed: ["name"] as const };
+    await driver.write((tx) => storeWrites(tx, [write]));
+  }
+
   const ways: [string, (read: StoredTeacher) => Promise<unknown>][] = [
     ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
     ["the hiding of a teacher", (read) => put(read.regNo, { hidden: true })],
-    [
-      "an import",
-      (read) => {
-        const how = { action: "import", actor: "test", calendar: lagos, at } as const;
-        const write = planWrite(read, { ...read, name: "Other" }, how);
-        return driver.write((tx) => storeWrites(tx, [{ ...write, changed: ["name"] }]));
-      },
-    ],
+    ["an import", importName],
     [
       "the sweep",
-      (read) => {
-        const how = { action: "sweep", actor: "sweep", calendar: lagos, at } as const;
-        return createTeacherStore(driver).apply([planWrite(read, read, how)]);
-      },
+      (read) => createTeacherStore(driver).apply([planWrite(read, read, { ...how, action: "sweep" })]),
     ],
   ];
 
@@ -168,15 +155,12 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
 
   test("an answer about nobody is refused if a hidden teacher with that number became visible", async () => {
     const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
-    const { ninIndex: nin } = await put(regNo, {
-      hidden: true,
-      tId: 990_101,
-      ninIndex: new Uint8Array(16).fill(78),
-    });
+    const nin = new Uint8Array(16).fill(78);
+    await put(regNo, { hidden: true, tId: 990_101, ninIndex: nin });
     const nobody: UniqueKey[] = [
       ...[regNo, other].map((value) => ({ by: "regNo" as const, value })),
       { by: "tId", value: 990_101 },
-      { by: "nin", value: nin as Uint8Array },
+      { by: "nin", value: nin },
     ];
     const readings = [...nobody.filter((key) => key.value !== other).map((key) => [key]), nobody];
     for (const read of readings) expect(await isStored({ read })).toBe(true);
@@ -185,15 +169,8 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   });
 
   test("an idempotency key can be used again if its answer expired or was signed by a compromised key", async () => {
-    const record = (createdAt: number, body: string) => ({
-      idempotency: {
-        id: new Uint8Array(32).fill(3),
-        fingerprint: new Uint8Array(32),
-        createdAt,
-        headers: {},
-        body,
-      },
-    });
+    const keyed = { id: new Uint8Array(32).fill(3), fingerprint: new Uint8Array(32), headers: {} };
+    const record = (createdAt: number, body: string) => ({ idempotency: { ...keyed, createdAt, body } });
     const kept = async () => (await driver.query("SELECT body FROM idempotency")).map(({ body }) => body);
     expect(await isStored(record(at, "first"))).toBe(true);
     expect(await isStored(record(at + keepIdempotencyMs, "second"))).toBe(false);
@@ -217,25 +194,19 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     const teachers = createTeacherStore(driver);
     const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
     await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));
+    const absent = Array.from({ length: 20 }, (_, n) => `B/2/A/${n}`);
     const keys: UniqueKey[] = [
-      ...[...known, ...Array.from({ length: 20 }, (_, n) => `B/2/A/${n}`)].map((value) => ({
-        by: "regNo" as const,
-        value,
-      })),
-      ...Array.from({ length: 10 }, (_, n) => ({ by: "tId" as const, value: 880_000 + n })),
-      ...Array.from({ length: 10 }, (_, n) => ({
-        by: "nin" as const,
-        value: new Uint8Array(16).fill(100 + n),
-      })),
+      ...[...known, ...absent].map((value): UniqueKey => ({ by: "regNo", value })),
+      ...Array.from({ length: 10 }, (_, n): UniqueKey => ({ by: "tId", value: 880_000 + n })),
+      ...Array.from(
+        { length: 10 },
+        (_, n): UniqueKey => ({ by: "nin", value: new Uint8Array(16).fill(100 + n) }),
+      ),
     ];
     const read = async (): Promise<ReadTeacher[]> =>
       (await teachers.findEach(keys)).map((one, index) => one ?? (keys[index] as UniqueKey));
-    const charge = {
-      partnerId: "batches",
-      starts: { minute: 600_000, day: 0 },
-      calls: 100,
-      limits: { minute: 1_000, day: 1_000 },
-    };
+    const limits = { minute: 1_000, day: 1_000 };
+    const charge = { partnerId: "batches", starts: { minute: 600_000, day: 0 }, calls: 100, limits };
     const answers = anAnswer(100);
     expect(await attest(driver, answers, { read: await read(), charge })).toEqual({ minute: 100, day: 100 });
     const ids = JSON.stringify(answers.map(({ verificationId }) => verificationId));

@@ -73,7 +73,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
   beforeAll(async () => {
     driver = database.driver();
     teachers = createTeacherStore(driver);
-    folder = await makeFolder();
+    folder = makeFolder();
   });
   afterAll(async () => {
     await folder.remove();

@@ -6,7 +6,6 @@ import type { AuditedRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-/** The columns whose values are also in the signed JWS. */
 type Signed = Omit<AuditedRow, "id" | "jws">;
 
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [

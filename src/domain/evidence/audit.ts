@@ -43,7 +43,6 @@ type AuditDependencies = {
   /** The pinned checkpoint, read before the database; null if none is pinned. */
   readonly pinned: string | null;
   readonly secrets: Pick<Secrets, "mac">;
-  /** All keys that the service ever signed with. */
   readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
   /** Whether to verify every signature. The audit takes some twenty times as long then. */
   readonly allSignatures: boolean;
@@ -61,7 +60,6 @@ type Report = (
 ) => void;
 
 const maxListed = 100;
-/** How many checkpoints are read at a time. */
 const checkpointsAtOnce = 256;
 /** How much earlier than the row before it a row may be issued, in seconds: nodes' clocks differ (decision D12.4). */
 const maxClockSkewSeconds = 120;
@@ -127,7 +125,6 @@ export async function auditLog(dependencies: AuditDependencies) {
     logs: logs.map(({ number, origin }) => ({ origin, checkpoints: checkpoints.countOf(number) })),
     leaves: size,
     ...rows.counts(),
-    /** Attestations that have no leaf yet. */
     waiting: Math.max(0, last - size),
     /** The first hundred findings. `found` counts all. */
     findings,
@@ -188,12 +185,10 @@ function createRowCheck(
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
     },
-    /** Counts the compared attestations, the verified signatures, and the rows that retention has deleted. */
     counts: () => ({ compared, verified, deleted }),
   };
 }
 
-/** A hash in a tile above the leaves, computed from the leaves. */
 type TileHash = TileAddress & { readonly root: Uint8Array };
 
 /** Finds the first stored tile without the right hash. Proofs are made from these tiles. */

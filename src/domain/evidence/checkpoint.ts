@@ -39,7 +39,6 @@ import {
 const leavesOfCommit = 512;
 /** The most missing ids in a row that get leaves. A row with a forged id could otherwise need any number of leaves. */
 const maxMissing = 10_000;
-/** How many times a checkpoint or a new log is tried if other processes are always first. */
 const maxAttempts = 20;
 /** A checkpoint's time is not earlier than that of the one before, unless that is more than a day in the future. */
 const longestAheadSeconds = 86_400;
@@ -273,7 +272,6 @@ async function storePinned(
   if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
-/** What the operator of a database that is behind can do. */
 export const databaseBehindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 
@@ -309,17 +307,17 @@ export function startLogBuilding({ writer, store, clock, onError }: Scheduled & 
       const figures = await store.figures();
       if (isStopped() || figures === null) return;
       if (figures.waiting >= leavesOfCommit) {
-        await runAndPause(() => writer.append(), clock);
+        await runAndPause(() => writer.append());
         continue;
       }
       // The absolute value is compared, so that a clock that was set back does not delay the next checkpoint.
       if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < signMs) return;
       signedAt = clock.now();
-      await runAndPause(() => writer.checkpoint(), clock);
+      await runAndPause(() => writer.checkpoint());
     }
   }
 
-  const stop = repeat(look, { everyMs: pollIntervalMs, onError, clock });
+  const stop = repeat(look, { everyMs: pollIntervalMs, onError });
   return async () => {
     await stop();
     const figures = await store.figures().catch(() => null);
@@ -328,8 +326,8 @@ export function startLogBuilding({ writer, store, clock, onError }: Scheduled & 
 }
 
 /** Reconciles twice a second, so that each node pins what the leader signs. @returns a function that stops this */
-export function startReconciling({ writer, clock, onError }: Scheduled): () => Promise<void> {
-  return repeat(writer.reconcile, { everyMs: reconcileMs, onError, clock });
+export function startReconciling({ writer, onError }: Scheduled): () => Promise<void> {
+  return repeat(writer.reconcile, { everyMs: reconcileMs, onError });
 }
 
 /** Finds the size of the largest sound tree: a checkpoint covers it, and its leaves and newest row are right. */

@@ -164,11 +164,11 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
   }
   const before = Math.floor((clock.now() - keepMs) / 1000);
   for (let isOver = false; !isOver && !isStopped(); ) {
-    const step: Step = await runAndPause(() => pruneTile(retaining, before), clock);
+    const step: Step = await runAndPause(() => pruneTile(retaining, before));
     deleted += step.deleted;
     ({ isOver, held } = step);
   }
-  const prunePeople = () => runAndPause(() => evidence.prunePeople(peopleInStep), clock);
+  const prunePeople = () => runAndPause(() => evidence.prunePeople(peopleInStep));
   while (!isStopped() && (await prunePeople()) === peopleInStep);
   return { deleted, held };
 }
@@ -225,7 +225,7 @@ export function startRetention(
     onError: (error: unknown) => void;
   },
 ): () => Promise<void> {
-  const { clock, onPruned, onHeld, onError } = dependencies;
+  const { onPruned, onHeld, onError } = dependencies;
   let held: number | null = null;
 
   async function prune(isStopped: () => boolean): Promise<void> {
@@ -235,5 +235,5 @@ export function startRetention(
     if (step.deleted > 0) onPruned(step.deleted);
   }
 
-  return repeat(prune, { everyMs: pruneMs, onError, clock });
+  return repeat(prune, { everyMs: pruneMs, onError });
 }

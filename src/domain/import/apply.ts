@@ -6,21 +6,19 @@ import { planWrite, type TeacherWrite } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import {
   addRegNoToIssue,
+  compareRows,
   duplicateIssue,
   findKnownTeachers,
-  findTakenIdentifiers,
   type ImportContext,
   type StagedRow,
 } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { countRowLosses, noHoldings, sumHoldings } from "./losses.ts";
-import { changesNothing, computeEffect, type RowEffect } from "./patch.ts";
+import { changesNothing, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
 /** Milliseconds for which a chunk's commit may hold the write lock. Few beside a service, whose writes must wait. */
 const lockMs = { alone: 2_000, besideService: 3 };
-/** The pause after a commit, if a service writes too, as a multiple of the time for which the commit held the lock. */
-const restFactor = 2;
 /** Rows of the first chunk. Later chunks have as many rows as fit into `lockMs`, by the time of the last chunk. */
 const firstRows = 20;
 const minRows = 10;
@@ -55,7 +53,7 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       if (rows.length === 0) return run;
       const done = await imports.commit(run, (teachers) => planChunk(run, rows, { ...context, teachers }));
       if (done === null) throw supersededError(run.applied);
-      const { planned, heldMs, othersWrote } = done;
+      const { planned, heldMs } = done;
       addIssues(planned.refused);
       run = planned.next;
       onRow(run.applied);
@@ -63,8 +61,9 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       const target = isBeside ? lockMs.besideService : lockMs.alone;
       const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
       chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minRows, fitting)));
-      // Waits even for 0 ms, because a signal such as Ctrl-C is delivered only in a turn of the event loop.
-      await wait(isBeside && othersWrote ? heldMs * restFactor : 0);
+      // Pauses as long as the commit took, so that a service beside the import can write half of the time. Waits even
+      // for 0 ms, because a signal such as Ctrl-C is delivered only in a turn of the event loop.
+      await wait(isBeside ? heldMs : 0);
     }
   } catch (error) {
     if (!isTvsError(error) || !error.code.startsWith("STORE_")) throw error;
@@ -82,22 +81,15 @@ type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: Importe
 
 /** Plans the writes of a chunk, from the records as its transaction reads them. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
-  const { teachers, calendar, clock, actor, announce, format, today } = context;
-  const known = await findCurrent(rows, context);
-  const effects = rows.map(({ patch, line }) => ({
-    line,
-    ...computeEffect(known.get(patch.regNo) ?? null, patch, context),
-  }));
-  const taken = await findTakenIdentifiers(teachers, effects);
+  const { calendar, clock, actor, announce, format, today } = context;
+  const effects = await compareRows(rows, await findCurrent(rows, context), context);
   const writes: TeacherWrite[] = [];
   const refused: ImportIssue[] = [];
   const lost = { ...noHoldings };
   let { inserted, updated, unchanged, events } = run;
   for (const effect of effects) {
-    const { line, before, content, changed } = effect;
-    const duplicate = taken.get(effect);
-    if (duplicate !== undefined)
-      refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
+    const { line, before, content, changed, taken } = effect;
+    if (taken.length > 0) refused.push(...taken.map((of) => duplicateIssue({ line, format, content }, of)));
     else if (takesBack(effect, context.checkedAt))
       refused.push(addRegNoToIssue({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
     else if (changesNothing(effect)) unchanged++;
@@ -133,19 +125,13 @@ async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,
 ): Promise<Map<string, StoredTeacher>> {
-  const known = await findKnownTeachers(
-    teachers,
-    rows.map((row) => row.patch.regNo),
-  );
+  const known = await findKnownTeachers(teachers, rows);
   const today = calendar.dateAt(clock.now());
   const findDue = () => [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
   for (let due = findDue(); announce && due.length > 0; due = findDue()) {
     await teachers.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
-    const stepped = await findKnownTeachers(
-      teachers,
-      due.map((one) => one.regNo),
-    );
-    for (const [regNo, teacher] of stepped) known.set(regNo, teacher);
+    for (const teacher of await teachers.findMany(due.map(({ regNo }) => regNo)))
+      known.set(teacher.regNo, teacher);
   }
   return known;
 }

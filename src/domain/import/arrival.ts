@@ -123,51 +123,46 @@ export function describeMissing(missing: MissingPart): string {
   }
 }
 
-export type UnreadColumn = {
-  readonly name: string;
-  /** The column's name for messages. */
-  readonly label: string;
-  /** Whether the column is the register's own `license_status`, read without a mapping. */
-  readonly isOwn: boolean;
-  /** True if some of the column's words were not counted, because `words` is limited. */
-  isTruncated: boolean;
-  /** The number of rows of each word. */
-  readonly words: Map<string, number>;
-};
+export type UnreadColumn = ReturnType<typeof unreadColumn>;
 
 const maxWordLength = 64;
-/** Maximum size of `words`. From `maxStatusWords` on, only words are added that may mean a withdrawn licence. */
-const maxWithdrawn = 2 * maxStatusWords;
 
-export function unreadColumn(name: string, label: string, isOwn: boolean): UnreadColumn {
-  return { name, label, isOwn, isTruncated: false, words: new Map() };
+/**
+ * @param label the column's name for messages
+ * @param isOwn whether the column is the register's own `license_status`, read without a mapping
+ */
+export function unreadColumn(name: string, label: string, isOwn: boolean) {
+  return {
+    ...{ name, label, isOwn },
+    /** The number of rows of each word. */
+    words: new Map<string, number>(),
+    /** Whether some of the column's words were not counted, because `words` is limited. */
+    isTruncated: false,
+    /** Whether a word may mean a withdrawn licence, or in `license_status` is not a word of the register. */
+    isSuspect: false,
+  };
 }
 
-/** Counts a cell's word, or sets `isTruncated` if `words` has no room for a new word. */
+/** Counts a cell's word. After `maxStatusWords` different words only suspect ones are added. */
 export function countWord(column: UnreadColumn, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
-  const { words } = column;
-  const count = words.get(word);
-  if (count !== undefined) words.set(word, count + 1);
-  else if (isCounted(column, word)) words.set(word, 1);
-  else column.isTruncated = true;
-}
-
-function isCounted({ words, isOwn }: UnreadColumn, word: string): boolean {
-  if (word.length > maxWordLength || words.size >= maxWithdrawn) return false;
-  return words.size < maxStatusWords || (isOwn ? !isLicenseWord(word) : meansWithdrawn(word));
-}
-
-function isLicenseWord(word: string): boolean {
-  return "value" in readLicenseStatus(word);
+  const { words, isOwn } = column;
+  const isLong = word.length > maxWordLength;
+  if (!words.has(word)) {
+    const isSuspect = isOwn ? "code" in readLicenseStatus(word) : !isLong && meansWithdrawn(word);
+    column.isSuspect ||= isSuspect;
+    if (isLong || words.size >= (isSuspect ? 2 : 1) * maxStatusWords) {
+      column.isTruncated = true;
+      return;
+    }
+  }
+  words.set(word, (words.get(word) ?? 0) + 1);
 }
 
 /** Whether a column seems to say whose licence was withdrawn. Without it these teachers would be shown as licensed. */
-function isOverlooked({ name, words, isOwn, isTruncated }: UnreadColumn): boolean {
-  if (words.size === 0 && !isTruncated) return false;
-  if (isOwn) return isTruncated || [...words.keys()].some((word) => !isLicenseWord(word));
-  return isStatusName(name) || [...words.keys()].some(meansWithdrawn);
+function isOverlooked({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumn): boolean {
+  return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusName(name));
 }
 
 /**

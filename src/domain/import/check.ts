@@ -4,13 +4,12 @@ import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
-import type { UnknownName } from "./arrival.ts";
-import { type ArrivedField, fieldLabel, type ImportFormat } from "./fields.ts";
+import { fieldLabel, type ImportFormat } from "./fields.ts";
 import type { ImportDependencies } from "./import.ts";
 import { countRowLosses, noHoldings } from "./losses.ts";
-import { changesNothing, checkContent, computeEffect, type RowEffect } from "./patch.ts";
-import type { ExtractPiece } from "./read.ts";
-import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
+import { changesNothing, checkContent, computeEffect, type RowEffect, type TeacherPatch } from "./patch.ts";
+import type { Extract } from "./read.ts";
+import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, regNoForMessages } from "./rows.ts";
 
 /** Rows that are checked together: one query reads the records of all of them. */
@@ -37,64 +36,48 @@ export type StagedRow = RowEffect & {
 /** The kind of an identifier that another row or teacher already has. */
 export type TakenIdentifier = "regNo" | "tId" | "nin";
 
-/** The checked file, and what it would change in the register. */
+/** The counts of a checked file: what it would change in the register. */
 export type CheckedFile = Awaited<ReturnType<typeof checkFile>>;
 
 function createTally() {
   return {
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
-    ...{ rejected: 0, warnings: 0 },
+    ...{ rows: 0, rejected: 0, warnings: 0 },
     /** Valid licences, verified certificates and revocations that the file would remove. */
     lost: { ...noHoldings },
-    /** Teachers in accepted rows whose licence would be revoked after the import. */
-    revoked: 0,
   };
 }
 
 /**
  * Compares every row with earlier rows and with the register, and writes accepted rows to the staging database. Does
  * not change the register.
- * @param onBytes is called with the number of bytes of each piece
+ * @param onRows is called after each reading of rows
  * @throws TvsError INPUT_UNREADABLE if the file cannot be read to its end
  */
-export async function checkFile(
-  pieces: AsyncIterable<ExtractPiece>,
-  context: ImportContext,
-  onBytes: (count: number) => void,
-) {
+export async function checkFile(extract: Extract, context: ImportContext, onRows: () => void) {
+  const { teachers, imports, today } = context;
   const tally = createTally();
-  let format: ImportFormat = "csv";
-  let rows = 0;
-  let explanations: Explanations = {};
-  const fields = new Set<ArrivedField>();
-  const unknown: UnknownName[] = [];
-  const remarks: ImportIssue[] = [];
   const unchecked: CheckedRow[] = [];
-  let sha256 = "";
-  let sheet: string | null = null;
-  const checkNext = async () => {
+  const checkNext = async (remarks: readonly ImportIssue[]) => {
     const startedAt = performance.now();
-    const firstSeq = rows - unchecked.length + 1;
-    const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
-    await checkChunk(chunk, { ...context, tally, format });
+    const firstSeq = tally.rows - unchecked.length + 1;
+    const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks };
+    await checkChunk(chunk, { ...context, tally, format: extract.format });
     // Pauses as long as the check took: a service beside the import then has half of the processor time.
-    if (await context.imports.isBesideService()) await wait(performance.now() - startedAt);
+    if (await imports.isBesideService()) await wait(performance.now() - startedAt);
   };
-  for await (const piece of pieces) {
-    onBytes(piece.bytes);
-    ({ format, sheet, explanations } = piece);
-    rows += piece.rows.length;
-    for (const field of piece.fields) fields.add(field);
-    unknown.push(...piece.unknown);
-    for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
-    for (const line of piece.totals) remarks.push({ line, field: null, code: "TOTALS_LINE" });
-    sha256 = piece.sha256 ?? sha256;
-    unchecked.push(...piece.rows);
-    while (unchecked.length >= chunkRows) await checkNext();
+  for await (const rows of extract.rows) {
+    onRows();
+    tally.rows += rows.length;
+    unchecked.push(...rows);
+    while (unchecked.length >= chunkRows) await checkNext([]);
   }
-  await checkNext();
-  const holdings = await context.teachers.countHoldings(context.today);
-  return { ...tally, format, rows, explanations, fields, unknown, sha256, sheet, holdings };
+  const { unknown, totals } = extract.names;
+  await checkNext([
+    ...unknown.map(({ label }): ImportIssue => ({ line: 1, field: label, code: "UNKNOWN_COLUMN" })),
+    ...totals.map((line): ImportIssue => ({ line, field: null, code: "TOTALS_LINE" })),
+  ]);
+  return { ...tally, holdings: await teachers.countHoldings(today) };
 }
 
 type Chunk = {
@@ -102,22 +85,39 @@ type Chunk = {
   readonly firstSeq: number;
   readonly remarks: readonly ImportIssue[];
 };
-type ComparedRow = StagedRow & { readonly issues: readonly ImportIssue[] };
 type CheckContext = ImportContext & {
   readonly tally: ReturnType<typeof createTally>;
   readonly format: ImportFormat;
 };
 
-async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
-  const { staging, addIssues, tally, format } = context;
-  const issues: ImportIssue[] = [...chunk.remarks];
-  const compared = await compareWithRegister(chunk, issues, context);
-  const duplicates = staging.add(compared);
-  for (const row of compared) {
+async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckContext): Promise<void> {
+  const { staging, addIssues, tally, format, today } = context;
+  const issues: ImportIssue[] = [...remarks];
+  const readable = rows.flatMap(({ line, patch, issues: found }, index) => {
+    if (patch !== null) return [{ seq: firstSeq + index, line, patch, found }];
+    // Drops the warnings of a rejected row: they describe what its import would do, and it is not imported.
+    issues.push(...found.filter(isRejection));
+    return [];
+  });
+  // An empty register needs no comparison. If a teacher is added after this read, the import's commit finds duplicates.
+  const teachers = (await context.teachers.isEmpty()) ? emptyRegister : context.teachers;
+  const known = await findKnownTeachers(teachers, readable);
+  const accepted: (StagedRow & { readonly warnings: readonly ImportIssue[] })[] = [];
+  for (const row of await compareRows(readable, known, { ...context, teachers })) {
+    const all = [...row.found, ...checkContent({ line: row.line, format }, row, today)];
+    const rejections = [
+      ...all.filter(isRejection).map((issue) => addRegNoToIssue(issue, row.patch.regNo)),
+      ...row.taken.map((of) => duplicateIssue({ ...row, format }, of)),
+    ];
+    if (rejections.length === 0) accepted.push({ ...row, warnings: all });
+    issues.push(...rejections);
+  }
+  const duplicates = staging.add(accepted);
+  for (const row of accepted) {
     const duplicate = duplicates.get(row.seq);
     if (duplicate !== undefined) issues.push(duplicateIssue({ ...row, format }, duplicate));
     else {
-      issues.push(...row.issues);
+      issues.push(...row.warnings);
       count(row, context);
     }
   }
@@ -127,56 +127,40 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-/** Compares rows with the register, and adds the rejected ones to `issues`. @returns the accepted rows */
-async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssue[], context: CheckContext) {
-  const { teachers, today, format } = context;
-  // An empty register needs no comparison. If a teacher is added after this read, the import's commit finds duplicates.
-  const isEmpty = await teachers.isEmpty();
-  const regNos = rows.flatMap(({ patch }) => (patch === null || isEmpty ? [] : [patch.regNo]));
-  const known = await findKnownTeachers(teachers, regNos);
-  const compared: ComparedRow[] = [];
-  for (const [index, { line, patch, issues: found }] of rows.entries()) {
-    // Drops the warnings of a rejected row: they describe what its import would do, and it is not imported.
-    if (patch === null) issues.push(...found.filter(isRejection));
-    else {
-      const effect = computeEffect(known.get(patch.regNo) ?? null, patch, context);
-      const all = [...found, ...checkContent({ line, format }, effect, today)].map((issue) =>
-        isRejection(issue) ? addRegNoToIssue(issue, patch.regNo) : issue,
-      );
-      compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
-    }
-  }
-  const taken = isEmpty ? new Map<ComparedRow, never>() : await findTakenIdentifiers(teachers, compared);
-  return compared.filter((row) => {
-    const duplicate = (taken.get(row) ?? []).map((of) => duplicateIssue({ ...row, format }, of));
-    const reasons = [...row.issues.filter(isRejection), ...duplicate];
-    issues.push(...reasons);
-    return reasons.length === 0;
-  });
-}
+type ImportReads = Pick<TeacherStore, "findMany" | "findOwners">;
+type RowWithPatch = { readonly patch: TeacherPatch };
+
+const emptyRegister: ImportReads = {
+  findMany: async () => [],
+  findOwners: async (keys) => keys.map(() => null),
+};
 
 export async function findKnownTeachers(
-  teachers: Pick<TeacherStore, "findMany">,
-  regNos: readonly string[],
+  teachers: Pick<ImportReads, "findMany">,
+  rows: readonly RowWithPatch[],
 ): Promise<Map<string, StoredTeacher>> {
-  if (regNos.length === 0) return new Map();
-  return new Map((await teachers.findMany(regNos)).map((teacher) => [teacher.regNo, teacher]));
+  const found = await teachers.findMany(rows.map(({ patch }) => patch.regNo));
+  return new Map(found.map((teacher) => [teacher.regNo, teacher]));
 }
 
-/** Finds the rows with a new teacher id or NIN that another teacher of the register already has. */
-export async function findTakenIdentifiers<T extends RowEffect>(
-  teachers: Pick<TeacherStore, "findOwners">,
+/**
+ * Computes the effect of each row.
+ * @returns the rows with their effects; `taken` lists the new identifiers that another teacher of the register has
+ */
+export async function compareRows<T extends RowWithPatch>(
   rows: readonly T[],
-): Promise<Map<T, ("tId" | "nin")[]>> {
-  const asked = rows.flatMap((row) => newKeys(row).map((key) => ({ row, key })));
-  const owners = await teachers.findOwners(asked.map(({ key }) => key));
-  const taken = new Map<T, ("tId" | "nin")[]>();
-  for (const [index, { row, key }] of asked.entries()) {
-    const owner = owners[index] ?? null;
-    if (owner !== null && owner.regNo !== row.content.regNo)
-      taken.set(row, [...(taken.get(row) ?? []), key.by]);
-  }
-  return taken;
+  known: ReadonlyMap<string, StoredTeacher>,
+  context: Parameters<typeof computeEffect>[2] & { readonly teachers: Pick<ImportReads, "findOwners"> },
+) {
+  const effects = rows.map((row) => {
+    const effect = computeEffect(known.get(row.patch.regNo) ?? null, row.patch, context);
+    return { row, effect, keys: newKeys(effect) };
+  });
+  const owners = (await context.teachers.findOwners(effects.flatMap(({ keys }) => keys))).values();
+  return effects.map(({ row, effect, keys }) => {
+    const taken = keys.filter(() => (owners.next().value ?? effect.content).regNo !== effect.content.regNo);
+    return { ...row, ...effect, taken: taken.map(({ by }) => by) };
+  });
 }
 
 function newKeys({ content, changed }: RowEffect): (UniqueKey & { readonly by: "tId" | "nin" })[] {
@@ -209,7 +193,6 @@ export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
   const { before, content } = row;
   const { planned, lost } = tally;
-  if (content.licenseRevokedOn !== null) tally.revoked++;
   if (changesNothing(row)) {
     planned.unchanged++;
     return;

@@ -80,8 +80,6 @@ export function newProfile(name: string, position: number) {
     suspects: new Map<DamageKind, number>(),
     /** The earliest and the latest date, among those that only one form can read. */
     span: null as { readonly first: string; readonly last: string } | null,
-    /** The first value with a character beyond ASCII, which shows whether the character set is right. */
-    accented: null as string | null,
   };
 }
 
@@ -101,7 +99,6 @@ export function addCell(profile: ColumnProfile, cell: string, line: number): voi
   const kind = findDamage(cell);
   if (kind !== null) profile.suspects.set(kind, (profile.suspects.get(kind) ?? 0) + 1);
   if (kind === "NULL_WORD") addTo(profile.nulls, cell);
-  if (/[^\p{ASCII}]/u.test(cell)) profile.accented ??= cell;
 }
 
 function addDate(profile: ColumnProfile, cell: string, line: number): void {

@@ -4,10 +4,10 @@ import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { applyStaged, supersededError } from "./apply.ts";
-import { listMissingParts } from "./arrival.ts";
+import { listMissingParts, type MissingPart } from "./arrival.ts";
 import { type CheckedFile, checkFile, type ImportContext } from "./check.ts";
 import { findExcessiveLosses, lossWindowMs, noHoldings } from "./losses.ts";
-import type { ExtractPiece } from "./read.ts";
+import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import {
   createCodeTally,
   type ImportIssue,
@@ -63,25 +63,25 @@ export type ImportOptions = {
  *
  * Teachers without a row stay unchanged. A second import of the same file changes nothing; after a killed import it
  * applies the remaining rows.
- * @param input `name` is the extract's name in messages
  * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
  */
 export async function importRegister(
-  input: { readonly name: string; readonly pieces: AsyncIterable<ExtractPiece> },
+  input: ImportInput,
   dependencies: ImportDependencies,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
   const staging = await dependencies.imports.openStaging();
+  const extract = readExtract(input, dependencies.blindIndex);
   try {
-    const outcome = await runImport(input, { ...dependencies, staging }, options);
-    const { checked, tally, inserted, updated, unchanged, rejected, events, ...marks } = outcome;
-    const { sheet, sha256, rows, warnings, unknown } = checked;
+    const { checked, tally, ...outcome } = await runImport(extract, { ...dependencies, staging }, options);
+    const { inserted, updated, unchanged, rejected, events, ...marks } = outcome;
+    const { sheet, sha256, names } = extract;
     const result = {
-      ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows },
-      ...{ inserted, updated, unchanged, rejected, warnings, events },
-      codes: tally.counts(checked.explanations),
+      ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows: checked.rows },
+      ...{ inserted, updated, unchanged, rejected, warnings: checked.warnings, events },
+      codes: tally.counts(),
       ...marks,
-      ...(unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) }),
+      ...(names.unknown.length === 0 ? {} : { unknownColumns: names.unknown.map(({ label }) => label) }),
       ...(options.listRejected === true && rejected > 0
         ? { rejectedRows: [...staging.issues("rejected")].flat().map(issueWithoutIdentity) }
         : {}),
@@ -94,7 +94,7 @@ export async function importRegister(
 }
 
 async function runImport(
-  { name, pieces }: Parameters<typeof importRegister>[0],
+  extract: Extract,
   dependencies: ImportDependencies & Pick<ImportContext, "staging">,
   options: ImportOptions,
 ) {
@@ -111,56 +111,46 @@ async function runImport(
       staging.addIssues(issues);
     },
   };
-  let bytes = 0;
-  const checked = await checkFile(pieces, context, (count) => {
+  const checked = await checkFile(extract, context, () => {
     if (stop?.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
-    bytes += count;
-    onProgress?.({ phase: "check", done: bytes, total: null });
+    onProgress?.({ phase: "check", done: extract.bytes, total: null });
   });
   const last = await imports.lastApplied();
-  const stopped = await stopOf(checked, last, { ...options, imports, checkedAt });
+  const { format, names } = extract;
+  const arrival = { format, rows: checked.rows, fields: new Set(names.fields), unknown: names.unknown };
+  const stopped = await stopOf({ checked, missing: listMissingParts(arrival, last) }, context, options);
   const isApplied = stopped === undefined && !dryRun;
   const nothing = { inserted: 0, updated: 0, unchanged: 0, events: 0 };
   const counts = isApplied
-    ? await applyChecked(name, { checked, tally, context }, options)
+    ? await applyChecked(extract, { checked, tally, context }, options)
     : { ...(stopped === undefined ? checked.planned : nothing), rejected: checked.rejected };
   return {
     ...{ ...counts, checked, tally },
     ...(counts.rejected === 0 ? {} : { sameRejections: tally.areKnown(last?.rejections) }),
-    ...(last === null ? firstRevokes(checked) : {}),
     ...(dryRun ? { dryRun } : {}),
     ...(stopped === undefined ? {} : { stopped }),
   };
 }
 
-/** Reports a first extract that revokes nobody or everybody: its revocations are probably misread. */
-function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
-  const accepted = planned.inserted + planned.updated + planned.unchanged;
-  if (accepted === 0) return {};
-  if (revoked === 0) return { firstRevokes: "nobody" };
-  return revoked === accepted ? { firstRevokes: "everybody" } : {};
-}
-
 async function stopOf(
-  checked: CheckedFile,
-  last: Awaited<ReturnType<ImportStore["lastApplied"]>>,
-  { strict, allowChange, imports, checkedAt }: ImportOptions & { imports: ImportStore; checkedAt: number },
+  { checked, missing }: { checked: CheckedFile; missing: readonly MissingPart[] },
+  { imports, checkedAt }: ImportContext,
+  { strict, allowChange }: ImportOptions,
 ): Promise<ImportResult["stopped"]> {
   const { rejected, lost, holdings } = checked;
   if (strict && rejected > 0) return { by: "strict" };
   if (allowChange) return undefined;
-  const missing = listMissingParts(checked, last);
   const losses = findExcessiveLosses({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
   return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 
 async function applyChecked(
-  file: string,
+  { name: file, sha256, format, names }: Extract,
   { checked, tally, context }: { checked: CheckedFile; tally: Tally; context: ImportContext },
   { isSample = false, allowChange, stop, onProgress, maxChunkRows = defaultMaxChunkRows }: ImportOptions,
 ) {
   const { imports, clock } = context;
-  const { sha256, rows, format, warnings, planned, holdings, fields, explanations } = checked;
+  const { rows, warnings, planned, holdings } = checked;
   const { run: begun, abandoned } = await imports.begin({
     ...{ file, sha256, isSample, unchanged: planned.unchanged, at: clock.now() },
     losses: allowChange ? "allowed" : { lost: noHoldings, of: holdings },
@@ -170,9 +160,8 @@ async function applyChecked(
   const { inserted, updated, unchanged, events } = run;
   // Includes rows that the check accepted and `applyStaged` rejected.
   const rejected = rows - inserted - updated - unchanged;
-  const end = { rows, rejected, warnings, fields: [...fields], rejections: tally.kept(), at: clock.now() };
-  if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
-    throw supersededError(run.applied);
+  const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
+  if (!(await imports.finish(run, { ...end, codes: tally.counts() }))) throw supersededError(run.applied);
   // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {

@@ -90,30 +90,37 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
 /** Limits of the search for words about licences: levels of nested members, and different names. */
 const maxCounted = { depth: 3, names: 500 } as const;
 
+/** Yields the values in a member with their names. The elements of an array are values of the array's member. */
+function* valuesIn(
+  name: string,
+  value: unknown,
+  depth = 0,
+): Generator<readonly [name: string, value: unknown]> {
+  if (typeof value !== "object" || value === null) yield [name, value];
+  else if (depth < maxCounted.depth)
+    for (const [inner, one] of Object.entries(value))
+      yield* valuesIn(Array.isArray(value) ? name : inner, one, depth + 1);
+}
+
+/** Makes a function that counts the words of members that are not read. */
 function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
   const columns = new Map<string, UnreadColumn>();
-  const count = (name: string, value: unknown, isOwn: boolean, depth: number): void => {
-    if (typeof value === "object" && value !== null) {
-      if (depth >= maxCounted.depth) return;
-      // The elements of an array are values of the array's member.
-      const entries = Array.isArray(value) ? value.map((one) => [name, one] as const) : Object.entries(value);
-      for (const [inner, one] of entries) count(inner, one, false, depth + 1);
-      return;
+  return (member, members) => {
+    const field = fieldOfMemberName(member);
+    if (field !== undefined && field !== "licenseStatus") return;
+    for (const [name, value] of valuesIn(member, members)) {
+      if (value == null) continue;
+      const key = name.slice(0, maxUnknown.letters);
+      let column = columns.get(key);
+      if (column === undefined) {
+        if (columns.size >= maxCounted.names) continue;
+        const isOwn = field !== undefined && value === members;
+        column = unreadColumn(key, safeLabel(name, `member ${columns.size + 1}`), isOwn);
+        columns.set(key, column);
+        unread.push(column);
+      }
+      countWord(column, String(value));
     }
-    if (value == null) return;
-    const key = name.slice(0, maxUnknown.letters);
-    let column = columns.get(key);
-    if (column === undefined) {
-      if (columns.size >= maxCounted.names) return;
-      column = unreadColumn(key, safeLabel(name, `member ${columns.size + 1}`), isOwn);
-      columns.set(key, column);
-      unread.push(column);
-    }
-    countWord(column, String(value));
-  };
-  return (name, value) => {
-    const field = fieldOfMemberName(name);
-    if (field === undefined || field === "licenseStatus") count(name, value, field !== undefined, 0);
   };
 }
 

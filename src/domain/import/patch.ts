@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { CalendarDate } from "../clock.ts";
 import {
   contentFields,
@@ -18,8 +19,6 @@ export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
     readonly licenseStatus?: LicenseWord;
   };
 
-const plainFields = contentFields.filter((field) => !["bytes", "json"].includes(teacherFields[field].kind));
-const jsonFields = contentFields.filter((field) => teacherFields[field].kind === "json");
 const indexFields = contentFields.filter(
   (field): field is IndexField => teacherFields[field].kind === "bytes",
 );
@@ -64,14 +63,14 @@ export function computeEffect(
     const hex = set[field];
     if (typeof hex === "string") indexes[field] = Uint8Array.fromHex(hex);
   }
-  const base = before === null ? newTeacher : contentOf(before);
-  const content = { ...base, ...set, ...indexes } as TeacherContent;
-  const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
+  const content = { ...(before ?? newTeacher), ...set, ...indexes } as TeacherContent;
+  const ninChanged = before !== null && !isSame(before.ninIndex, content.ninIndex);
   const ninVerified = ninChanged && set.ninVerified === undefined ? false : content.ninVerified;
   // Changes the copy in place, because a second copy would double the time of this function.
   const hidden = content.hidden || before?.hidden === true;
   Object.assign(content, { ninVerified, hidden }, revocationAfter(before, content, liftRevocations));
-  return { patch, set, before, content, changed: before === null ? null : changedFields(before, content) };
+  const changed = before && contentFields.filter((field) => !isSame(before[field], content[field]));
+  return { patch, set, before, content, changed };
 }
 
 export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean {
@@ -121,22 +120,11 @@ function revocationAfter(
   return { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy };
 }
 
-function contentOf(teacher: StoredTeacher): TeacherContent {
-  const { id: _id, version: _version, announcedStatus: _told, updatedAt: _at, ...content } = teacher;
-  return content;
-}
-
-function changedFields(before: StoredTeacher, content: TeacherContent): (keyof TeacherContent)[] {
-  const changed: (keyof TeacherContent)[] = plainFields.filter((field) => before[field] !== content[field]);
-  for (const field of indexFields) if (!sameBytes(before[field], content[field])) changed.push(field);
-  for (const field of jsonFields)
-    if (JSON.stringify(before[field]) !== JSON.stringify(content[field])) changed.push(field);
-  return changed;
-}
-
-function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
-  if (a === null || b === null) return a === b;
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+/** Whether two values are equal. The same schema makes all profiles, so that their members have one order. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0;
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Checks the record that a row would result in. */

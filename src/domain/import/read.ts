@@ -4,12 +4,17 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
-import { type ArrivedNames, refuseUnreadStatusColumn, type UnreadColumn } from "./arrival.ts";
+import { type ArrivedNames, refuseUnreadStatusColumn } from "./arrival.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
-import { formatOfFileName, maxRowLength, normalizeName, UnreadableError } from "./fields.ts";
+import {
+  formatOfFileName,
+  type ImportFormat,
+  maxRowLength,
+  normalizeName,
+  UnreadableError,
+} from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
 import { readJsonRows } from "./ndjson.ts";
-import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow, requiredFields } from "./rows.ts";
 import { findHeader, headingField, readTable, type TableLayout } from "./table.ts";
 import {
@@ -19,6 +24,7 @@ import {
   type Encoding,
   isXlsOrEncrypted,
   isZipArchive,
+  readBeginning,
   readByteOrderMark,
   refuseCompressedOrPdf,
   refuseUnexpectedUtf8,
@@ -43,6 +49,8 @@ export type ImportInput = {
   readonly reading?: Reading | undefined;
   /** Reads a workbook in another process. Without it, a workbook is read in this thread. */
   readonly readSheet?: SheetReader | undefined;
+  /** Is called if the remembered mapping is used. */
+  readonly onRemembered?: (() => void) | undefined;
 };
 
 export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
@@ -50,8 +58,6 @@ export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => 
 /** Reads a workbook in this thread. Loads SheetJS only then, because it is large. */
 const readHere: SheetReader = async (file, options) =>
   (await import("./workbook.ts")).readWorkbook(file, options);
-
-type MappedBy = "given" | "remembered" | null;
 
 export type OpenedTable = Omit<TableLayout, "mapping"> & {
   readonly records: AsyncIterable<readonly TableRecord[]>;
@@ -65,16 +71,15 @@ type ReadableTable = {
 };
 type NdjsonFile = { readonly beginning: Uint8Array; readonly whole: AsyncIterable<Uint8Array> };
 
-/** Bytes at a text's beginning from which its format, encoding, delimiter and header are found. */
-const beginningBytes = 64 * 1024;
-
 /**
  * Finds the format of a file by its first bytes and its name, and opens the file.
  * @throws UnreadableError for an unknown format
  */
 async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile> {
   const { name, reading = {} } = input;
-  const { beginning, whole } = await beginningOf(input.bytes);
+  const { beginning, whole } = await readBeginning(input.bytes);
+  if (beginning.length === 0) throw new UnreadableError(1, "the file is empty");
+  refuseCompressedOrPdf(beginning);
   if (isWorkbook(beginning, name)) {
     const { name: sheet, records } = await readSheetOf(whole, input);
     const open = () => ({ format: "xlsx", delimiter: ",", sheet, records: once(records) }) as const;
@@ -102,33 +107,6 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
       "this is one JSON array; write NDJSON, one object a line, with the members that the manual names, or CSV",
     );
   return text.trimStart().startsWith("{");
-}
-
-async function beginningOf(
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ beginning: Uint8Array; whole: AsyncIterable<Uint8Array> }> {
-  const pieces = bytes[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
-  let length = 0;
-  while (length < beginningBytes) {
-    const next = await pieces.next();
-    if (next.done) break;
-    first.push(next.value);
-    length += next.value.length;
-  }
-  if (length === 0) throw new UnreadableError(1, "the file is empty");
-  const beginning = Buffer.concat(first).subarray(0, beginningBytes);
-  refuseCompressedOrPdf(beginning);
-  return { beginning, whole: joined(first, pieces) };
-}
-
-async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGenerator<T> {
-  try {
-    yield* first;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
 }
 
 /** Opens a CSV text. The options decide its encoding and delimiter, else the mapping, else the text itself. */
@@ -209,24 +187,25 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
 
 /** Chooses the mapping of --map, else the remembered one if it fits, else none. @throws TvsError REFUSED */
 async function chooseMapping(
-  recordsOf: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>,
-  { mapping, remembered }: Reading,
-): Promise<{ mapping: CompiledMapping | null; mappedBy: MappedBy }> {
-  if (mapping !== undefined) {
-    const given = compileMapping(mapping);
-    const lacking = columnsLacking(await recordsOf(given), given);
-    if (lacking.length > 0)
-      throw new UnreadableError(1, `the mapping does not fit: the file has no column ${lacking.join(", ")}`);
-    return { mapping: given, mappedBy: "given" };
+  recordsOf: ReadableTable["peek"],
+  { reading = {}, onRemembered }: ImportInput,
+): Promise<CompiledMapping | null> {
+  const given = reading.mapping ?? reading.remembered;
+  if (given === undefined) return null;
+  const mapping = compileMapping(given);
+  const lacking = columnsLacking(await recordsOf(mapping), mapping).join(", ");
+  if (reading.mapping !== undefined) {
+    if (lacking === "") return mapping;
+    throw new UnreadableError(1, `the mapping does not fit: the file has no column ${lacking}`);
   }
-  if (remembered === undefined) return { mapping: null, mappedBy: null };
-  const before = compileMapping(remembered);
-  const lacking = columnsLacking(await recordsOf(before), before);
-  if (lacking.length === 0) return { mapping: before, mappedBy: "remembered" };
-  if (hasOwnNames(await recordsOf(null))) return { mapping: null, mappedBy: null };
+  if (lacking === "") {
+    onRemembered?.();
+    return mapping;
+  }
+  if (hasOwnNames(await recordsOf(null))) return null;
   throw new TvsError(
     "REFUSED",
-    `the file has neither the register's own columns nor those of the mapping that is remembered: it lacks ${lacking.join(", ")}; ` +
+    `the file has neither the register's own columns nor those of the mapping that is remembered: it lacks ${lacking}; ` +
       "tvs teachers map FILE makes a mapping for it, --map FILE gives one, and tvs teachers map --forget forgets the other; nothing was changed",
   );
 }
@@ -243,64 +222,56 @@ function hasOwnNames(records: readonly TableRecord[]): boolean {
   return requiredFields.every((field) => fields.has(field));
 }
 
-/** A part of an extract: some checked rows, and what {@link readPieces} found with them. */
-export type ExtractPiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
+export type Extract = ReturnType<typeof readExtract>;
 
 /**
  * Reads an extract and checks each row, without comparing it with other rows or the register.
- * @returns pieces in the order of the file. Each has the number of bytes since the last piece, and the fields, unknown
- *   names and totals first found in it. The last piece has no rows; it has the file's SHA-256 in hex.
- * @throws TvsError INPUT_UNREADABLE with the number of the line, and never with a value of the file
+ * @returns the rows, and members that are complete only after the last row
+ * @throws TvsError (from `rows`) INPUT_UNREADABLE with the number of the line, and never with a value of the file
  */
-export async function* readPieces(input: ImportInput, blindIndex: BlindIndex) {
+export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   const digest = createHash("sha256");
-  const unread: UnreadColumn[] = [];
-  const names: ArrivedNames = { fields: [], unknown: [], totals: [], unread };
-  let read = 0;
-  const pieceOf = (rows: readonly CheckedRow[], sha256: string | null) => {
-    const { fields, unknown, totals } = names;
-    const found = { fields: fields.splice(0), unknown: unknown.splice(0), totals: totals.splice(0) };
-    const bytes = read;
-    read = 0;
-    return { rows, sha256, bytes, ...found };
+  const names: ArrivedNames = { fields: [], unknown: [], totals: [], unread: [] };
+  const extract = {
+    ...{ name: input.name, names, rows: readRows() },
+    ...{ format: "csv" as ImportFormat, sheet: null as string | null },
+    /** The number of bytes that were read. */
+    bytes: 0,
+    /** SHA-256 of the file in hex. */
+    sha256: "",
   };
   async function* watched(): AsyncGenerator<Uint8Array> {
     for await (const chunk of input.bytes) {
       digest.update(chunk);
-      read += chunk.length;
+      extract.bytes += chunk.length;
       yield chunk;
     }
   }
-  try {
-    const file = await openFile({ ...input, bytes: watched() });
-    const { rows, ...how } = await openRows(file, input, names);
-    for await (const some of rows) {
-      const checked = some.map((row) => checkRow(row, blindIndex));
-      yield { ...how, ...pieceOf(checked, null) };
+  async function* readRows(): AsyncGenerator<CheckedRow[]> {
+    try {
+      const { rows, ...how } = await openRows({ ...input, bytes: watched() }, names);
+      Object.assign(extract, how);
+      for await (const some of rows) yield some.map((row) => checkRow(row, blindIndex));
+      refuseUnreadStatusColumn(names.unread, extract);
+      extract.sha256 = digest.digest("hex");
+    } catch (error) {
+      throw toUnreadableInputError(input.name, error);
     }
-    refuseUnreadStatusColumn(unread, { name: input.name, format: how.format });
-    yield { ...how, ...pieceOf([], digest.digest("hex")) };
-  } catch (error) {
-    throw toUnreadableInputError(input.name, error);
   }
+  return extract;
 }
 
-async function openRows(
-  file: ReadableTable | NdjsonFile,
-  { reading = {} }: ImportInput,
-  names: ArrivedNames,
-) {
+async function openRows(input: ImportInput, names: ArrivedNames) {
+  const file = await openFile(input);
   if ("open" in file) {
-    const { mapping, mappedBy } = await chooseMapping(file.peek, reading);
+    const mapping = await chooseMapping(file.peek, input);
     const { records, sheet = null, ...layout } = file.open(mapping);
-    const explanations: Explanations = mapping?.explanations ?? {};
     const rows = readTable(records, { ...layout, mapping }, names);
-    return { format: layout.format, mappedBy, explanations, sheet, rows };
+    return { format: layout.format, sheet, rows };
   }
   if (detectUtf16(file.beginning) !== null)
     throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
-  const rows = readJsonRows(asText(file.whole), names);
-  return { format: "ndjson" as const, mappedBy: null, explanations: {}, sheet: null, rows };
+  return { format: "ndjson", rows: readJsonRows(asText(file.whole), names) };
 }
 
 export function toUnreadableInputError(name: string, error: unknown): unknown {

@@ -7,39 +7,22 @@ import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from "../personal-data.ts";
 import { classifyColumnName, findNamePart, surnamePosition } from "./column-names.ts";
 import { addCell, type ColumnProfile, newProfile, valueKinds } from "./column-profile.ts";
-import type { TableRecord } from "./csv.ts";
-import { columnOfField, type ImportField, normalizeName, type RawRow, UnreadableError } from "./fields.ts";
+import { type TableRecord, unguardedCell } from "./csv.ts";
+import { columnOfField, type ImportField, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
-import {
-  type Ask,
-  type Chosen,
-  chooseColumns,
-  plainColumnName,
-  type Question,
-  toLabel,
-} from "./suggested-columns.ts";
-import {
-  addDateReason,
-  askForDateFields,
-  askForEncoding,
-  askForRevoked,
-  askForStatuses,
-  askForTexts,
-  chooseDates,
-  chooseNoDateValues,
-  chooseWords,
-} from "./suggested-words.ts";
+import { type Ask, chooseColumns, plainColumnName, type Question, toLabel } from "./suggested-columns.ts";
+import { addDateReason, proposeValues } from "./suggested-words.ts";
 import {
   type BelowHeader,
   findHeader,
+  fitsHeader,
   isTotal,
   joinLines,
   maxCellLength,
   maxColumns,
   readBelowHeader,
-  readTable,
   refuseFlaws,
   tooManyColumns,
 } from "./table.ts";
@@ -49,8 +32,13 @@ import { readCertificateStatus, readLicenseStatus, readSource } from "./values.t
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
-/** Maximum rows with more or fewer cells than the header that are examined. */
-const maxUneven = 100;
+
+/** The columns of a table, and those that were chosen for a field or for a part of the name. */
+export type Found = Pick<ReturnType<typeof chooseColumns>, "chosen" | "parts"> & {
+  readonly profiles: readonly ColumnProfile[];
+  /** The number of rows. */
+  readonly rows: number;
+};
 
 /**
  * Reads a whole table and proposes a mapping.
@@ -65,21 +53,17 @@ export async function suggestMapping(
   const { beginning, header, profiles, first, rows, uneven, flawed } = await profile(table);
   const questions: Question[] = [];
   const ask: Ask = (about, question) => void questions.push({ about, question });
-  const { chosen, parts, columns } = chooseColumns(profiles, ask);
+  const { columns, ...choice } = chooseColumns(profiles, ask);
+  const found: Found = { ...choice, profiles, rows };
+  const { chosen, parts } = found;
   const read = new Set([...chosen.values(), ...parts]);
   for (const record of flawed) refuseFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
-  const { dates, why } = chooseDates(chosen, ask);
-  const values = merged(
-    chooseWords(chosen, profiles, ask),
-    chooseNoDateValues(chosen, ask),
-    askForTexts(chosen, parts, ask),
-  );
-  askForStatuses(chosen, profiles, ask);
-  askForRevoked(chosen, rows, ask);
-  askForDateFields(chosen, profiles, ask);
-  askForName(chosen, parts, profiles, ask);
-  askForMissing(chosen, parts, ask);
-  if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, ask);
+  const { values, dates, why } = proposeValues(found, ask);
+  askForName(found, ask);
+  askForMissing(found, ask);
+  if (known.isEncodingGuessed === true)
+    ask("encoding", "the file is not UTF-8 and is read as windows-1252; if that is wrong, give --encoding");
+  if (uneven.rows > 0) ask("rows", describeUneven(uneven));
   const fields = new Map([...chosen].map(([field, column]) => [column.name, columnOfField[field]]));
   for (const [index, column] of parts.entries()) fields.set(column.name, `name.${index + 1}`);
   const proposed: Mapping = {
@@ -93,53 +77,44 @@ export async function suggestMapping(
     ...(table.format === "csv" && table.delimiter !== "," ? { delimiter: table.delimiter } : {}),
     ...(encoding === undefined ? {} : { encoding }),
     ...(sheet === undefined ? {} : { sheet }),
-    open: [],
+    open: [...new Set(questions.map(({ about }) => about))],
   };
-  // The first row is included: from it `readTable` learns whether every row has more empty cells than the header.
-  const [top] = first;
-  const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
-  if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, ask);
-  const open = [...new Set(questions.map(({ about }) => about))];
   // Sets `header` only if an import would not find the header itself: in the next file it may be on another line.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
-  const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
-    mapping,
+    mapping: { ...proposed, ...(isFound ? {} : { header: header.line }) },
     columns: columns.map((one) => addDateReason(one, why)),
     questions,
     /** The first rows as an import would read them, without NINs, e-mail addresses and phone numbers. */
-    rows: await showRows(table, { header, records: first, mapping }),
+    rows: first.map((record) => showRow(record, found, proposed)),
   };
 }
 
-function merged(...all: readonly Mapping["values"][]): Mapping["values"] {
-  const values: Mapping["values"] = {};
-  for (const [field, words] of all.flatMap((one) => Object.entries(one)))
-    values[field] = { ...values[field], ...words };
-  return values;
-}
-
-async function profile(table: OpenedTable) {
+async function profile({ records: tables, format }: OpenedTable) {
   let found: Pick<BelowHeader, "header" | "beginning"> | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
-  const uneven: TableRecord[] = [];
+  let widths: Parameters<typeof fitsHeader>[1] = { format, width: 0 };
+  const uneven = { rows: 0, firstLine: 0 };
   const flawed: TableRecord[] = [];
-  const add = ({ line, cells, flaws }: TableRecord) => {
+  const add = (record: TableRecord) => {
+    const { line, cells, flaws } = record;
     rows++;
     if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
-    if (cells.length !== profiles.length && uneven.length < maxUneven) uneven.push({ line, cells });
-    if (first.length < shownRows) first.push({ line, cells });
+    const isEven = fitsHeader(record, widths);
+    if (!isEven && ++uneven.rows === 1) uneven.firstLine = line;
+    if (first.length < shownRows) first.push(isEven ? record : { line, cells: [] });
     for (const [index, column] of profiles.entries())
       addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
   // Holds back the last row, which may be a total.
   let last: TableRecord | undefined;
-  for await (const { header, beginning, records } of readBelowHeader(table.records, likelyHeader)) {
+  for await (const { header, beginning, records } of readBelowHeader(tables, likelyHeader)) {
     if (found === undefined) {
       if (header.cells.length > maxColumns) throw new UnreadableError(header.line, tooManyColumns);
       profiles = header.cells.map((cell, index) => newProfile(joinLines(cell), index + 1));
+      widths = { format, width: profiles.length };
       found = { header, beginning };
     }
     for (const record of records) {
@@ -148,8 +123,7 @@ async function profile(table: OpenedTable) {
     }
   }
   if (last !== undefined && !last.cells.some(isTotal)) add(last);
-  if (found === undefined || first.length === 0)
-    throw new UnreadableError(1, "there is no row below the header");
+  if (found === undefined || rows === 0) throw new UnreadableError(1, "there is no row below the header");
   return { ...found, profiles, first, rows, uneven, flawed };
 }
 
@@ -175,30 +149,14 @@ function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableR
   return widest;
 }
 
-async function askForUneven(
-  table: OpenedTable,
-  sample: Parameters<typeof readSample>[1],
-  ask: Ask,
-): Promise<void> {
-  const rejected = (await readSample(table, sample)).filter(({ fault }) => fault?.code === "COLUMN_COUNT");
-  const [first] = rejected;
-  if (first === undefined) return;
-  const many = rejected.length === maxUneven ? `${maxUneven} rows or more` : `${rejected.length} rows`;
-  const count = rejected.length === 1 ? "1 row has" : `${many} have`;
-  const where = `the first in line ${first.line}, and would be rejected`;
-  ask(
-    "rows",
-    `${count} more or fewer cells than the header, ${where}; look there for a delimiter that is not inside quotes`,
-  );
+function describeUneven({ rows, firstLine }: { rows: number; firstLine: number }): string {
+  const count = rows === 1 ? "1 row has" : `${rows} rows have`;
+  const where = `the first in line ${firstLine}, and would be rejected`;
+  return `${count} more or fewer cells than the header, ${where}; look there for a delimiter that is not inside quotes`;
 }
 
 /** Asks whether a name's parts are in the right order, and whether a column `name` lacks the surname. */
-function askForName(
-  chosen: Chosen,
-  parts: readonly ColumnProfile[],
-  profiles: readonly ColumnProfile[],
-  ask: Ask,
-) {
+function askForName({ chosen, parts, profiles }: Found, ask: Ask) {
   const whole = chosen.get("name");
   const joined = parts.map(toLabel).join(" and ");
   if (parts.length > 0)
@@ -214,7 +172,7 @@ function askForName(
     );
 }
 
-function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask) {
+function askForMissing({ chosen, parts }: Found, ask: Ask) {
   for (const field of requiredFields.filter((one) => !chosen.has(one))) {
     if (field === "name" && parts.length > 0) continue;
     const values = field === "source" ? sources : field === "certificateStatus" ? certificateStatuses : null;
@@ -229,48 +187,36 @@ function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask
 }
 
 /** Personal fields, which `tvs teachers map` never prints. */
-const unshown: ReadonlySet<string> = new Set(["nin", "email", "phone"]);
+const unshown: ReadonlySet<ImportField> = new Set(["nin", "email", "phone"]);
 
-type Sample = {
-  readonly header: TableRecord;
-  readonly records: readonly TableRecord[];
-  readonly mapping: Mapping;
-};
-
-async function showRows(table: OpenedTable, sample: Sample): Promise<Record<string, string>[]> {
-  const rows = await readSample(table, sample);
-  return rows.map(({ cells }) =>
-    Object.fromEntries(
-      Object.entries(cells)
-        .filter(([field, value]) => !unshown.has(field) && value !== "")
-        .map(([field, value]) => [columnOfField[field as ImportField], shown(field, value)]),
-    ),
-  );
+/** Shows a row by the register's columns, as an import would read it. */
+function showRow({ cells }: TableRecord, { chosen, parts, profiles }: Found, mapping: Mapping) {
+  const { translationOf } = compileMapping(mapping);
+  const fields = new Map([...chosen].map(([field, column]) => [column, field]));
+  const row: Record<string, string> = {};
+  const cellOf = (field: ImportField, column: ColumnProfile) => {
+    const text = unguardedCell((cells[column.position - 1] ?? "").trim());
+    return translationOf(field)?.(text) ?? text;
+  };
+  const show = (field: ImportField, text: string) => {
+    if (text !== "" && !unshown.has(field)) row[columnOfField[field]] = shown(field, text);
+  };
+  for (const column of profiles) {
+    const field = fields.get(column);
+    if (field !== undefined) show(field, cellOf(field, column));
+  }
+  if (parts.length > 0)
+    show(
+      "name",
+      parts
+        .map((column) => cellOf("name", column))
+        .filter((part) => part !== "")
+        .join(" "),
+    );
+  return row;
 }
 
-/** Reads rows of a table as an import would, even if the mapping has open questions. */
-async function readSample(
-  { format, delimiter }: OpenedTable,
-  { header, records, mapping }: Sample,
-): Promise<RawRow[]> {
-  const compiled = compileMapping({ ...mapping, header: header.line });
-  const unused = { fields: [], unknown: [], totals: [], unread: [] };
-  // Blanks the second column of a name, because `readTable` refuses a header with a name twice.
-  const normalizedNames = header.cells.map(normalizeName);
-  const names = header.cells.map((name, at) =>
-    normalizedNames.indexOf(normalizeName(name)) === at ? name : "",
-  );
-  const found = new Set(names.map((name) => compiled.fieldOf(name.trim())));
-  const missing = requiredFields.filter((field) => !found.has(field));
-  const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
-  const pieces = (async function* () {
-    yield [{ ...header, cells: names }, ...records];
-  })();
-  const rows = readTable(pieces, { format, delimiter, mapping: filled }, unused);
-  return (await Array.fromAsync(rows)).flat();
-}
-
-function shown(field: string, text: string): string {
+function shown(field: ImportField, text: string): string {
   const read = field in readers ? readers[field as keyof typeof readers](text) : null;
   // Shows words as the register would store them, such as VERIFIED for verified.
   const value = read !== null && "value" in read ? read.value : text;

@@ -11,31 +11,53 @@ import {
 } from "./column-profile.ts";
 import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
-import { type Ask, type Chosen, type ColumnReading, isStatusLike, toLabel } from "./suggested-columns.ts";
+import type { Found } from "./suggest.ts";
+import { type Ask, type ColumnReading, isStatusLike, toLabel } from "./suggested-columns.ts";
 import type { DamageKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
 import { guessOwnWord, isOwnWord, isWordField, maxStatusWords, meansWithdrawn, ownWords } from "./words.ts";
 
-type Values = Mapping["values"];
+type Proposal = {
+  readonly ask: Ask;
+  /** Proposes how the texts of a field are read. */
+  readonly propose: (field: ImportField, texts: Iterable<readonly [theirs: string, ours: string]>) => void;
+};
+
+/** Proposes how words, dates and texts of the chosen columns are read, with a question about each proposal. */
+export function proposeValues(found: Found, ask: Ask) {
+  const values: Mapping["values"] = {};
+  const propose: Proposal["propose"] = (field, texts) => {
+    const words = Object.fromEntries(texts);
+    const column = columnOfField[field];
+    if (Object.keys(words).length > 0) values[column] = { ...values[column], ...words };
+  };
+  const dates = chooseDates(found, ask);
+  proposeWords(found, { ask, propose });
+  proposeEmptyDates(found, { ask, propose });
+  proposeTexts(found, { ask, propose });
+  askForStatuses(found, ask);
+  askForRevoked(found, ask);
+  askForDateFields(found, ask);
+  return { values, ...dates };
+}
 
 /** Proposes translations for the words of the chosen columns. The operator must confirm them. */
-export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): Values {
-  const values: Values = {};
+function proposeWords({ chosen, profiles }: Found, { ask, propose }: Proposal): void {
   const taken = new Set(chosen.values());
   const isStatusAlone = !profiles.some((column) => !taken.has(column) && isStatusLike(column));
   for (const [field, column] of chosen) {
     if (!isWordField(field)) continue;
+    const isStatus = field === "licenseStatus";
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isOwnWord(field, text));
     const about = columnOfField[field];
     // Asks even about known words: another system's "Licence Status" may mean something else by them.
-    const isAsked = field === "licenseStatus" && !(column.name === about && isStatusAlone);
-    if (strange.length === 0 && !isAsked) continue;
+    if (strange.length === 0 && (!isStatus || (column.name === about && isStatusAlone))) continue;
     const meant = strange.flatMap(({ text }) => {
-      const value = field === "licenseStatus" ? statusWord(column, text) : guessOwnWord(field, text);
+      const value = isStatus ? statusWord(column, text) : guessOwnWord(field, text);
       return value === undefined ? [] : [[text, value] as const];
     });
-    if (meant.length > 0) values[about] = Object.fromEntries(meant);
-    if (field === "licenseStatus") {
+    propose(field, meant);
+    if (isStatus) {
       ask(about, statusQuestion(column, { isDated: chosen.has("licenseRevokedOn") }));
       continue;
     }
@@ -49,7 +71,6 @@ export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], 
       `what is meant by ${listValues(strange)}? Give each in \`values\` one of ${own}${proposed}${withdrawn}`,
     );
   }
-  return values;
 }
 
 /** Proposes the word of `license_status` for a cell. In a column such as "Struck off", yes means REVOKED. */
@@ -85,7 +106,7 @@ function rowsWith(words: readonly CountedValue[]): string {
 }
 
 /** Asks about each column that seems to hold licence statuses and is not read as `license_status`. */
-export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
+function askForStatuses({ chosen, profiles }: Found, ask: Ask): void {
   const fieldOf = new Map([...chosen].map(([field, column]) => [column, field]));
   for (const column of profiles) {
     const field = fieldOf.get(column);
@@ -119,16 +140,14 @@ const damages: Readonly<Record<Exclude<DamageKind, "NULL_WORD">, string>> = {
 };
 
 /** Asks about damaged texts. Proposes that words such as NULL are read as empty. */
-export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): Mapping["values"] {
-  const values: Mapping["values"] = {};
+function proposeTexts({ chosen, parts }: Found, { ask, propose }: Proposal): void {
   const columns = [...chosen, ...parts.map((column) => ["name", column] as const)];
   for (const [field, column] of columns) {
     if (isWordField(field) || field === "regNo") continue;
     const about = columnOfField[field];
     const nulls = column.suspects.get("NULL_WORD") ?? 0;
     if (nulls > 0) {
-      const empty = Object.fromEntries([...column.nulls.keys()].map((text) => [text, ""]));
-      values[about] = { ...values[about], ...empty };
+      propose(field, emptied(column.nulls.keys()));
       const found = `${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}`;
       ask(
         about,
@@ -141,26 +160,16 @@ export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask
       if (found > 0) ask(about, `${toLabel(column)} has ${count(found)} ${said}`);
     }
   }
-  return values;
 }
+
+const emptied = (texts: Iterable<string>) => Array.from(texts, (text) => [text, ""] as const);
 
 function count(texts: number): string {
   return texts === 1 ? "1 text" : `${texts} texts`;
 }
 
-/** Asks whether the guessed character set is right, and shows a name with a letter beyond ASCII. */
-export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): void {
-  const columns = [chosen.get("name"), ...parts, chosen.get("state"), chosen.get("category")];
-  const name = columns.map((column) => column?.accented).find((text) => text != null);
-  const shown = name == null ? "" : `: a name reads ${valueLabel(name)}`;
-  ask(
-    "encoding",
-    `the file is not UTF-8 and is read as windows-1252${shown}; if that is wrong, give --encoding`,
-  );
-}
-
 /** Finds the form in which the file's dates are written. Asks if several forms are possible. */
-export function chooseDates(chosen: Chosen, ask: Ask): { dates?: string; why: string } {
+function chooseDates({ chosen }: Found, ask: Ask): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
   const forms = new Map<string, { count: number; onlyAt: number | null }>();
   for (const column of columns)
@@ -206,31 +215,28 @@ export function addDateReason(column: ColumnReading, why: string): ColumnReading
 }
 
 /** Proposes that dates such as 0000-00-00 are read as empty, except an expiry such as 9999-12-31. Asks about all. */
-export function chooseNoDateValues(chosen: Chosen, ask: Ask): Mapping["values"] {
-  const values: Mapping["values"] = {};
+function proposeEmptyDates({ chosen }: Found, { ask, propose }: Proposal): void {
   for (const [field, column] of chosen) {
     const { never } = column;
     if (!isDateField(field) || never.size === 0) continue;
-    const about = columnOfField[field];
     const isEndless = (text: string) => field === "licenseExpiryDate" && /2[9]\d\d|[3-9]\d{3}/.test(text);
     const none = [...never.keys()].filter((text) => !isEndless(text));
-    if (none.length > 0) values[about] = Object.fromEntries(none.map((text) => [text, ""]));
+    propose(field, emptied(none));
     const proposed =
       none.length < never.size
         ? "A year so late is stored unchanged; give another date in `values` if none is meant"
         : "`values` reads them as empty; delete there what is a real date";
     const dates = listValues(never.values());
     ask(
-      about,
+      columnOfField[field],
       `${toLabel(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
     );
   }
-  return values;
 }
 
 const fewRows = 3;
 
-export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
+function askForRevoked({ chosen, rows }: Found, ask: Ask): void {
   const column = chosen.get("licenseRevokedOn");
   if (column === undefined || rows < fewRows) return;
   const revoked = countDates(column) - sumCounts(column.never);
@@ -239,37 +245,30 @@ export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
-/** The date fields, the one with the latest dates first. */
-const fieldsByTime: readonly ImportField[] = [
-  "licenseExpiryDate",
-  "licenseIssueDate",
-  "certificateIssueDate",
-];
+const dateFields: readonly ImportField[] = ["licenseExpiryDate", "licenseIssueDate", "certificateIssueDate"];
 const maxOffered = 5;
 
 /** Asks whether unrecognised columns of dates are the date fields that still lack a column. */
-export function askForDateFields(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
+function askForDateFields({ chosen, profiles }: Found, ask: Ask): void {
   const taken = new Set(chosen.values());
-  const free = fieldsByTime.filter((field) => !chosen.has(field));
+  const free = dateFields.filter((field) => !chosen.has(field));
+  const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
   const isOffered = (column: ColumnProfile) =>
     column.name !== "" &&
     !taken.has(column) &&
     !isPrivateOrUnstoredColumn(column.name) &&
     column.filled > 0 &&
-    countDates(column) / column.filled >= 0.95;
-  const offered = profiles
-    .filter(isOffered)
-    .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
-  for (const [index, column] of offered.slice(0, maxOffered).entries()) {
-    const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
+    countDates(column) / column.filled >= 0.95 &&
     // A column that is mostly empty may be the dates of revocation, which few teachers have.
-    const isSparse = column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
-    if (open.length === 0 || (free.length === 0 && !isSparse)) continue;
-    const names = open.map((field) => columnOfField[field]);
-    const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
+    (free.length > 0 || column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0));
+  if (open.length === 0) return;
+  const names = open.map((field) => columnOfField[field]).join(" or ");
+  for (const column of profiles.filter(isOffered).slice(0, maxOffered)) {
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
     const label = toLabel(column);
-    const move = `if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`;
-    ask(label, `${label} holds dates${span} and is left out; ${move}`);
+    ask(
+      label,
+      `${label} holds dates${span} and is left out; if it is ${names}, move it from \`ignore\` to \`columns\``,
+    );
   }
 }

@@ -18,7 +18,7 @@ export function findDamage(text: string): DamageKind | null {
   if (isNullWord(start)) return "NULL_WORD";
   if (start.includes("\ufffd")) return "REPLACEMENT_CHARACTER";
   if (start.includes("&") && entity.test(start)) return "HTML_ENTITY";
-  if (beyondAscii.test(start) && isMojibake(start)) return "MOJIBAKE";
+  if (beyondAscii.test(start) && mojibake.test(start)) return "MOJIBAKE";
   return /[?¿]/.test(start) && !webAddress.test(start) && lostLetter.test(start) ? "QUESTION_MARK" : null;
 }
 
@@ -40,43 +40,20 @@ function isNullWord(text: string): boolean {
   return !surname.test(word) && (nullSign.test(word) || nullWord.test(word));
 }
 
-/** The characters of bytes 0x80 to 0x9f in Windows-1252. Its five unassigned bytes decode to control characters. */
-const highBytes = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
-const trail = `[\u00a0-\u00bf${highBytes}]`;
-/** What Windows-1252 makes of a UTF-8 character of two to four bytes: a letter, then one to three signs. */
-const sequence = new RegExp(`[Â-ß]${trail}|[à-ï]${trail}{2}|[ð-ô]${trail}{3}`, "gu");
+/** The characters that bytes after the first one of a UTF-8 letter become in Windows-1252. */
+const trail = "[\u00a0-\u00bf€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ]";
 /** Characters that people write after a letter, so no damage: `CAFÉ–BAR`, `RENÉ’S`, `KŘÍŽ`, `NESTLÉ®`. */
-const usualAfterLetter = /^[ƒŠŒŽšœžŸªµº‘’“”„‚‹›«»…–—·°®™©¹²³¡¿\u00a0]+$/u;
-/** Letters to which the first bytes of UTF-8 Latin letters decode. They are rare, and no Nigerian language has them. */
-const rareCapital = /^[ÂÃÄÅÌ][^‘’“”„‚‹›«»…–—·\u00a0]/u;
-/** Letters such as `ọ`, read as Windows-1252. The third character may be missing: Windows-1252 has none for five bytes. */
-const dottedLetter = /á[¸¹º»](?:[^\s\p{P}]|\p{P}\p{L})/u;
-
-/** Whether a text has characters whose Windows-1252 bytes are UTF-8, and that people would hardly write. */
-function isMojibake(text: string): boolean {
-  if (dottedLetter.test(text)) return true;
-  for (const { 0: found, index } of text.matchAll(sequence)) {
-    if (!isUtf8(found)) continue;
-    if (!usualAfterLetter.test(found.slice(1)) || rareCapital.test(found)) return true;
-    if (found.length > 2) continue;
-    const before = text[index - 1] ?? "";
-    const after = text[index + found.length] ?? "";
+const usual = "[ƒŠŒŽšœžŸªµº‘’“”„‚‹›«»…–—·°®™©¹²³¡¿\u00a0]";
+/** What Windows-1252 makes of a UTF-8 letter, where people would hardly write the same characters. */
+const mojibake = new RegExp(
+  [
+    // Letters such as `ọ`. The third character may be missing: Windows-1252 has none for five bytes.
+    "á[¸¹º»](?:[^\\s\\p{P}]|\\p{P}\\p{L})",
+    // Latin letters begin with rare capitals, which no Nigerian language has.
+    `[ÂÃÄÅÌ](?![‘’“”„‚‹›«»…–—·\u00a0])${trail}`,
     // People write no capital after a small letter, and no capital with a sign before a small letter.
-    if (/\p{Ll}/u.test(before) || (!/\p{L}/u.test(before) && /\p{Ll}/u.test(after))) return true;
-  }
-  return false;
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function isUtf8(characters: string): boolean {
-  const bytes = Array.from(characters, (character) => {
-    const at = highBytes.indexOf(character);
-    return at < 0 ? character.charCodeAt(0) : 0x80 + at;
-  });
-  try {
-    return !/\p{Cn}|\p{Co}/u.test(utf8.decode(Uint8Array.from(bytes)));
-  } catch {
-    return false;
-  }
-}
+    `(?<=\\p{Ll})[Â-ß]${trail}|(?<!\\p{L})[Â-ß]${trail}(?=\\p{Ll})`,
+    `[Â-ß](?!${usual})${trail}|[à-ï](?!${usual}{2})${trail}{2}|[ð-ô](?!${usual}{3})${trail}{3}`,
+  ].join("|"),
+  "u",
+);

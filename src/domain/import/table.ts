@@ -40,10 +40,7 @@ type Column = {
   readonly unread: UnreadColumn | null;
   readonly translate: Translation;
 };
-type Header = ReturnType<typeof readHeader> & {
-  /** The number of empty cells that the first row has more than the header; undefined before the first row. */
-  surplus?: number;
-};
+type Header = ReturnType<typeof readHeader>;
 
 /** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
 export function headingField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
@@ -161,18 +158,30 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
   if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
-  const headings = cells.map(joinLines);
-  const fields = headings.map((name) => headingField(name, mapping));
-  const parts = headings.map((name) => mapping?.partOf(name) ?? null);
-  const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
-  const twice = fields.find((_, index) => keys[index] != null && keys.indexOf(keys[index]) !== index);
+  const columns = cells.map((cell, index): Column => {
+    const name = joinLines(cell);
+    const field = headingField(name, mapping);
+    const label = safeLabel(name, `column ${index + 1}`);
+    if (field != null) names.fields.push(field);
+    else if (field === undefined && (name !== "" || format === "csv"))
+      names.unknown.push({ label, near: closestField(name) });
+    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
+    const unread = field === undefined || isOwn ? unreadColumn(name, label, isOwn) : null;
+    if (unread !== null) names.unread.push(unread);
+    const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
+    return { field: field ?? null, part: mapping?.partOf(name) ?? null, unread, translate };
+  });
+  const fields = columns.map(({ field }) => field);
+  const keys = columns.map(({ field, part }) => field && `${field} ${part}`);
+  const twice = fields.find((field, index) => field !== null && keys.indexOf(keys[index] ?? "") !== index);
+  const both = constants.find(([field]) => fields.includes(field));
   const refusal = (field: ImportField, why: string) =>
     new UnreadableError(line, `the header names the column ${columnOfField[field]}${why}`);
   if (twice != null) throw refusal(twice, " twice");
-  const both = constants.find(([field]) => fields.includes(field));
   if (both !== undefined) throw refusal(both[0], ", and the mapping gives it as a constant");
+  for (const [field] of constants) names.fields.push(field);
   const absent = requiredFields
-    .filter((field) => !fields.includes(field) && !constants.some(([given]) => given === field))
+    .filter((field) => !names.fields.includes(field))
     .map((field) => columnOfField[field]);
   if (absent.length > 0) {
     const columns = absent.length === 1 ? "column" : "columns";
@@ -181,23 +190,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
     const words = `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ${remedy}`;
     throw new UnreadableError(line, words);
   }
-  for (const [index, name] of headings.entries()) {
-    const field = fields[index];
-    if (field != null) names.fields.push(field);
-    else if (field === undefined && (name !== "" || format === "csv"))
-      names.unknown.push({ label: safeLabel(name, `column ${index + 1}`), near: closestField(name) });
-  }
-  for (const [field] of constants) names.fields.push(field);
-  const columns = headings.map((name, index): Column => {
-    const field = fields[index];
-    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
-    const isUnread = field === undefined || isOwn;
-    const unread = isUnread ? unreadColumn(name, safeLabel(name, `column ${index + 1}`), isOwn) : null;
-    if (unread !== null) names.unread.push(unread);
-    const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
-    return { field: field ?? null, part: parts[index] ?? null, unread, translate };
-  });
-  return { line, columns, constants };
+  return { line, columns, constants, widths: { format, width: columns.length } as Widths };
 }
 
 /** Makes one line of a header cell with several lines. */
@@ -236,13 +229,20 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
 export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
+type Widths = Pick<TableLayout, "format"> & {
+  /** The number of cells of the header. */
+  readonly width: number;
+  /** The number of empty cells that the first row has more than the header; undefined before the first row. */
+  surplus?: number;
+};
+
 /** Whether a row has the header's cells. In CSV it may end with empty cells, as many as the first row has. */
-function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
-  const { columns } = header;
-  if (format !== "csv") return cells.length <= columns.length;
-  const isEmpty = cells.slice(columns.length).every((cell) => cell.trim() === "");
-  header.surplus ??= isEmpty ? Math.max(0, cells.length - columns.length) : 0;
-  return isEmpty && cells.length === columns.length + header.surplus;
+export function fitsHeader({ cells }: TableRecord, widths: Widths): boolean {
+  const { format, width } = widths;
+  if (format !== "csv") return cells.length <= width;
+  const isEmpty = cells.slice(width).every((cell) => cell.trim() === "");
+  widths.surplus ??= isEmpty ? Math.max(0, cells.length - width) : 0;
+  return isEmpty && cells.length === width + widths.surplus;
 }
 
 function rowOf(record: TableRecord, header: Header, { format, delimiter }: TableLayout): RawRow {
@@ -255,7 +255,7 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   };
   refuseFlaws(record, (column) => columns[column]?.field != null);
   if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
-  if (!fits(record, header, format)) return fault(null, "COLUMN_COUNT");
+  if (!fitsHeader(record, header.widths)) return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
     const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";

@@ -9,6 +9,25 @@ export type Delimiter = (typeof delimiters)[number];
 export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
 export type Encoding = (typeof encodings)[number];
 
+/** Bytes at a file's beginning from which its format, encoding, delimiter and header are found. */
+const beginningBytes = 64 * 1024;
+
+/** Reads the beginning of a file. @returns `whole` yields all bytes, those of the beginning included */
+export async function readBeginning(bytes: AsyncIterable<Uint8Array>) {
+  const pieces = bytes[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  for (let length = 0; length < beginningBytes; length += first.at(-1)?.length ?? 0) {
+    const next = await pieces.next();
+    if (next.done) break;
+    first.push(next.value);
+  }
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    yield* first;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  }
+  return { beginning: Buffer.concat(first).subarray(0, beginningBytes), whole: whole() };
+}
+
 /** Detects UTF-16 by its byte order mark, or by its zero bytes. @returns null for other text */
 export function detectUtf16([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
   if (a === 0xff && b === 0xfe) return { encoding: "utf-16le", isMarked: true };
@@ -44,20 +63,23 @@ export function refuseUnexpectedUtf8(beginning: Uint8Array, encoding: Encoding):
   );
 }
 
-/** Whether a file begins as an OLE compound file: an .xls workbook, or an .xlsx workbook with a password. */
-export function isXlsOrEncrypted([a, b, c, d]: Uint8Array): boolean {
-  return a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0;
+function beginsWith(bytes: Uint8Array, mark: string): boolean {
+  return Buffer.from(bytes.subarray(0, 4)).toString("hex").startsWith(mark);
 }
+
+export const isZipArchive = (bytes: Uint8Array) => beginsWith(bytes, "504b0304");
+
+/** Whether a file begins as an OLE compound file: an .xls workbook, or an .xlsx workbook with a password. */
+export const isXlsOrEncrypted = (bytes: Uint8Array) => beginsWith(bytes, "d0cf11e0");
 
 /** The first bytes of gzip, xz, bzip2, Zstandard, 7z and RAR files, in hex. */
 const compressed = ["1f8b", "fd377a58", "425a68", "28b52ffd", "377abcaf", "52617221"];
 
 /** Refuses a compressed file and a PDF. @throws UnreadableError */
 export function refuseCompressedOrPdf(first: Uint8Array): void {
-  const begins = Buffer.from(first.subarray(0, 4)).toString("hex");
-  if (compressed.some((mark) => begins.startsWith(mark)))
+  if (compressed.some((mark) => beginsWith(first, mark)))
     throw new UnreadableError(1, "the file is compressed; unpack it first");
-  if (begins === "25504446")
+  if (beginsWith(first, "25504446"))
     throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
 }
 
@@ -122,9 +144,8 @@ export const headerLines = 20;
 /** Finds the delimiter that gives a line most known column names, else the one that gives most rows of equal length. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
-  const cellsBy = (delimiter: Delimiter) => lines.map((line) => cellsOf(line, delimiter));
   const scored = delimiters.map((delimiter) => {
-    const rows = cellsBy(delimiter);
+    const rows = lines.map((line) => cellsOf(line, delimiter));
     const known = Math.max(0, ...rows.map((cells) => cells.filter(isKnown).length));
     return { delimiter, known, regular: regularity(rows.map((cells) => cells.length)) };
   });
@@ -137,10 +158,10 @@ function cellsOf(line: string, delimiter: Delimiter): string[] {
   return parted.split(delimiter).map((cell) => cell.replaceAll('"', "").trim());
 }
 
+/** The number of delimiters in the rows of the length that occurs most. */
 function regularity(lengths: readonly number[]): number {
-  const rows = new Map<number, number>();
-  for (const length of lengths) if (length > 1) rows.set(length, (rows.get(length) ?? 0) + 1);
-  return Math.max(0, ...[...rows].map(([length, count]) => (length - 1) * count));
+  const rows = Map.groupBy(lengths, (length) => length);
+  return Math.max(0, ...[...rows].map(([length, alike]) => (length - 1) * alike.length));
 }
 
 const megabyte = 1024 * 1024;
@@ -151,10 +172,6 @@ const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, rati
 export const tooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";
 export const damagedMessage =
   "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
-
-export function isZipArchive([a, b, c, d]: Uint8Array): boolean {
-  return a === 0x50 && b === 0x4b && c === 3 && d === 4;
-}
 
 /**
  * Lists the files in a zip archive. Names are in lower case, because readers of workbooks ignore case.

@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import * as v from "valibot";
 import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { isCalendarDate } from "../clock.ts";
@@ -62,20 +61,9 @@ export function readNin(cell: string): ParseResult<string | null, RejectionCode>
   return { code: damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "NIN_INVALID" };
 }
 
-/** A cache of dates: an extract has few different ones, each in many rows. */
-const knownDates = new Map<string, ParseResult<string>>();
-const maxKnownDates = 20_000;
-
 export function readDate(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
-  const known = knownDates.get(cell);
-  if (known !== undefined) return known;
-  if (isCalendarDate(cell)) {
-    // Caches a copy, because a substring would keep the whole piece of the file in memory.
-    const read = { value: Buffer.from(cell).toString() };
-    if (knownDates.size < maxKnownDates) knownDates.set(read.value, read);
-    return read;
-  }
+  if (isCalendarDate(cell)) return { value: cell };
   return { code: serialDate.test(cell) || damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "DATE_INVALID" };
 }
 

@@ -35,7 +35,7 @@ export function readWorkbook(file: Uint8Array | string, options: SheetOptions = 
   if (!isZip && typeof file !== "string" && file.length < minOldBytes)
     throw new UnreadableError(1, damagedMessage);
   const book = parse(file);
-  if (isZip) checkParts(book);
+  if (isZip) checkSheets(book);
   const name = chooseSheet(book, options);
   const sheet = book.Sheets[name];
   if (sheet === undefined) throw new UnreadableError(1, damagedMessage);
@@ -169,67 +169,15 @@ function showsLeadingDigits(format: string): boolean {
   return format.length > 1 && /^(?:0|#|"\d*"|\\\d)+$/.test(format) && !/^#*0?$/.test(format);
 }
 
-/** Content types of a workbook's main part: workbooks, templates and add-ins, with macros or binary (.xlsb) too. */
-const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[\w.]*\.)?main(?:\+xml)?$/i;
-
-type Parts = ReadonlyMap<string, () => string>;
-
-/** Refuses an Excel workbook whose parts contradict each other. @throws UnreadableError */
-function checkParts(book: WorkBook): void {
-  const parts = partsOf(book);
-  const relations = parts.get("_rels/.rels")?.();
-  const types = parts.get("[content_types].xml")?.();
-  if (types === undefined || parts.has("content.xml")) return;
-  const named = new Set([
-    ...(relations === undefined ? [] : targetsOf(relations)),
-    ...tags(types, "Override")
-      .filter(({ ContentType = "" }) => workbookType.test(ContentType))
-      .map(({ PartName = "" }) => partName(PartName)),
-  ]);
-  if (named.size > 1) throw new UnreadableError(1, damagedMessage);
-  const [workbook = "xl/workbook.xml"] = named;
-  const text = parts.get(workbook)?.();
-  if (text === undefined) throw new UnreadableError(1, damagedMessage);
-  for (const sheet of tags(text, "sheet")) {
-    const ids = Object.keys(sheet).filter((name) => /:id$/i.test(name));
-    if (ids.length > 1) throw new UnreadableError(1, damagedMessage);
-  }
-  for (const [name, read] of parts) if (/^xl\/worksheets\/[^/]+\.xml$/.test(name)) checkRows(read());
-}
-
-function partsOf(book: WorkBook): Parts {
+/** Refuses a workbook of Excel with a sheet that {@link checkRows} refuses. @throws UnreadableError */
+function checkSheets(book: WorkBook): void {
   const { keys = [], files = {} } = book as unknown as {
     keys?: string[];
     files?: Readonly<Record<string, { content?: Uint8Array }>>;
   };
-  return new Map(
-    keys.map((key) => [
-      partName(key.replace(/^Root Entry/, "")),
-      () => Buffer.from(files[key]?.content ?? []).toString(),
-    ]),
-  );
-}
-
-function partName(name: string): string {
-  return name.replace(/^\/+/, "").toLowerCase();
-}
-
-function targetsOf(relations: string): string[] {
-  return tags(relations, "Relationship")
-    .filter(({ Type = "" }) => Type.endsWith("/officeDocument"))
-    .map(({ Target = "" }) => partName(Target));
-}
-
-/** Lists the attributes of each XML tag called `name`, with any namespace prefix. */
-function tags(xml: string, name: string): Readonly<Record<string, string>>[] {
-  return [...xml.matchAll(new RegExp(`<(?:\\w+:)?${name}\\s([^<>]*)>`, "g"))].map(([, inside = ""]) =>
-    Object.fromEntries(
-      [...inside.matchAll(/([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g)].map(([, key, one, other]) => [
-        key,
-        one ?? other ?? "",
-      ]),
-    ),
-  );
+  for (const key of keys)
+    if (/\/xl\/worksheets\/[^/]+\.xml$/i.test(`/${key}`))
+      checkRows(Buffer.from(files[key]?.content ?? []).toString());
 }
 
 /** Refuses a sheet whose row numbers do not ascend, or exceed 1,048,576. @throws UnreadableError */

@@ -94,7 +94,7 @@ export async function changeTeacher(
     });
     const [isApplied] = await teachers.apply([write]);
     if (!isApplied) continue;
-    const stored = await readBack(teachers, { id: teacher.id, key, action: change.action });
+    const stored = await requireTeacher(teachers, key);
     const [before, after] = [announcedStatuses(teacher), statusesOn(stored, today)];
     return { teacher: stored, before, after, events: write.events };
   }
@@ -120,18 +120,14 @@ type ActionRule = {
     teacher: StoredTeacher,
     by: { reason: string; today: CalendarDate },
   ) => Partial<TeacherContent>;
-  /** Whether a record has the state that the action sets. */
-  readonly isDone: (teacher: StoredTeacher) => boolean;
   /** Why the record does not allow the change; null if it does. */
   readonly refusal: (teacher: StoredTeacher) => string | null;
 };
 
 function settingFlag(field: "active" | "hidden", value: boolean, refusal: string): ActionRule {
-  const isDone = (teacher: StoredTeacher) => teacher[field] === value;
   return {
     set: () => ({ [field]: value }),
-    isDone,
-    refusal: (teacher) => (isDone(teacher) ? refusal : null),
+    refusal: (teacher) => (teacher[field] === value ? refusal : null),
   };
 }
 
@@ -143,7 +139,6 @@ const rules: Readonly<Record<TeacherAction, ActionRule>> = {
       licenseRevokedReason: reason,
       licenseRevokedBy: "operator",
     }),
-    isDone: ({ licenseRevokedOn }) => licenseRevokedOn !== null,
     refusal({ licenseRevokedOn: on, licenseRevokedBy, licenseExpiryDate }) {
       if (licenseRevokedBy === "operator") return `the licence is revoked already, since ${on}`;
       return on === null && licenseExpiryDate === null ? "there is no licence to revoke" : null;
@@ -151,7 +146,6 @@ const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   },
   reinstate: {
     set: () => ({ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null }),
-    isDone: ({ licenseRevokedOn }) => licenseRevokedOn === null,
     refusal: ({ licenseRevokedOn: on }) => (on === null ? "the licence is not revoked" : null),
   },
   deactivate: settingFlag("active", false, "the teacher is deactivated already"),
@@ -167,21 +161,6 @@ function changedContent(
   const refusal = rules[action].refusal(teacher);
   if (refusal !== null) throw new TvsError("REFUSED", refusal);
   return { ...teacher, ...rules[action].set(teacher, by) };
-}
-
-/** Reads the record after the commit. @throws TvsError STORE_CORRUPT if the record does not show the change */
-async function readBack(
-  teachers: TeacherStore,
-  { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
-): Promise<StoredTeacher> {
-  const stored = await teachers.findStored(key);
-  if (stored?.id === id && rules[action].isDone(stored)) return stored;
-  throw new TvsError(
-    "STORE_CORRUPT",
-    `the change was committed and announced, but the record read back does not show it (${action}): ` +
-      "tvs teachers history shows whether another change was made at the same time; if not, something in the database " +
-      "undoes what is written, and tvs doctor --full looks for it",
-  );
 }
 
 /** A line of a teacher's history: a change of the record, or an event for partners. */

@@ -54,8 +54,6 @@ function lineOf(teacher: TeacherRow): string {
   return `${JSON.stringify({ ...members, profile: teacher.profile })}\n`;
 }
 
-export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
-
 /** Explains to the person who asked what the export does not contain. */
 const exportNotes: readonly string[] = [
   "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",

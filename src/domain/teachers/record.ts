@@ -1,5 +1,3 @@
-import type { AttestationStore } from "../../store/evidence/attestations.ts";
-import type { TeacherStore } from "../../store/teachers.ts";
 import { type Calendar, type Clock, isoTime } from "../clock.ts";
 import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
@@ -40,18 +38,6 @@ export function revocationText(teacher: Revocation): string {
 
 export function describeEvent({ eventId, eventType, occurredAt }: Omit<TeacherEvent, "body">) {
   return { eventId, eventType, occurredAt: isoTime(occurredAt) };
-}
-
-export async function readAttestationCountAndLastEvent(
-  stores: { teachers: TeacherStore; attestations: AttestationStore },
-  teacherId: number,
-) {
-  const [attestations, events] = await Promise.all([
-    stores.attestations.countOfTeacher(teacherId),
-    stores.teachers.events(teacherId),
-  ]);
-  const last = events.at(-1);
-  return { attestations, lastEvent: last === undefined ? null : describeEvent(last) };
 }
 
 export function describeHistoryLine(line: HistoryLine) {

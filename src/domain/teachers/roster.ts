@@ -2,10 +2,10 @@ import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
 import type { TeacherReader } from "../../store/teachers.ts";
 import { eligibilityResult } from "../eligibility.ts";
 import { TvsError } from "../errors.ts";
-import { unguardedCell } from "../import/csv.ts";
+import { type TableRecord, unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
-import type { EvaluationContext, ListRequest } from "../statements.ts";
+import type { EvaluationContext } from "../statements.ts";
 import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./identifier.ts";
 import { foldName, maxNameRead } from "./name-search.ts";
 import { correctTerm } from "./search-term.ts";
@@ -57,27 +57,41 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
 
 export type RosterDependencies = EvaluationContext & { readonly purpose: Purpose };
 
+/** A row as it was read: its identifiers in the order of `rosterColumns`, or why one is unusable, and the listed name. */
+export type ReadRow = {
+  readonly line: number;
+  readonly identifiers: readonly (Identifier | RosterError)[];
+  readonly name: string;
+};
+
+export function readRosterRow({ line, cells }: TableRecord, { positions, width }: RosterHeader): ReadRow {
+  const cellOf = (column: RosterColumn | "name") => cells[positions.get(column) ?? -1]?.trim() ?? "";
+  // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
+  const isSurplus = cells.slice(width).some((cell) => cell !== "");
+  const read = rosterColumns.flatMap((column) => {
+    const text = cellOf(column);
+    return text === "" ? [] : [readIdentifier(column, text)];
+  });
+  const identifiers = isSurplus ? ["COLUMN_COUNT" as const] : read;
+  return { line, identifiers, name: unguardedCell(cellOf("name")) };
+}
+
 /** Looks up the teacher of one row and checks the eligibility. Signs no attestation. */
 export async function checkRosterRow(
-  cells: readonly string[],
-  { header, line }: { header: RosterHeader; line: number },
+  { line, identifiers, name: listed }: ReadRow,
   dependencies: RosterDependencies,
 ): Promise<RosterRow> {
-  const named = readIdentifiers(cells, header);
-  const keys = named.map((one) =>
+  const [key = "IDENTIFIER_MISSING", ...others] = identifiers.map((one) =>
     typeof one === "string" ? one : keyOfIdentifier(one, dependencies.blindIndex),
   );
-  const [key = "IDENTIFIER_MISSING"] = keys;
   if (typeof key === "string") return { ...nobody, line, error: key };
   const teacher = await dependencies.teachers.find(key);
-  if (await namesAnother(teacher, keys.slice(1), dependencies.teachers))
+  if (await namesAnother(teacher, others, dependencies.teachers))
     return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
   const { found, status, ...eligibility } = eligibilityResult(teacher, dependencies);
-  const answer = { line, found, status, error: null };
-  const verdict = verdictAfterNameCheck(eligibility, teacher, listedName(cells, header));
-  if (teacher === null) return { ...answer, ...verdict, ...identifierForAnswer(key), name: null };
-  const { regNo, tId, name } = teacher;
-  return { ...answer, ...verdict, regNo, tId, name };
+  const verdict = verdictAfterNameCheck(eligibility, teacher, listed);
+  const { regNo, tId, name } = teacher ?? { ...identifierForAnswer(key), name: null };
+  return { line, found, status, error: null, ...verdict, regNo, tId, name };
 }
 
 /** Adds the comparison of names: a teacher who is listed under another name than the registered one is not eligible. */
@@ -89,19 +103,6 @@ export function verdictAfterNameCheck(
   const matches = teacher === null ? null : nameMatches(listed, teacher.name);
   if (matches !== false) return { eligible, reasons: [...reasons], nameMatches: matches };
   return { eligible: false, reasons: [...reasons, "NAME_DIFFERS"], nameMatches: matches };
-}
-
-function listedName(cells: readonly string[], { positions }: RosterHeader): string {
-  return unguardedCell(cells[positions.get("name") ?? -1]?.trim() ?? "");
-}
-
-/** Reads one row for a statement over the list. @returns null if {@link checkRosterRow} reports an error for the row */
-export function readTeacherOfRow(
-  cells: readonly string[],
-  header: RosterHeader,
-): ListRequest["teachers"][number] | null {
-  const [identifier = "IDENTIFIER_MISSING"] = readIdentifiers(cells, header);
-  return typeof identifier === "string" ? null : { identifier, name: listedName(cells, header) || null };
 }
 
 const nobody: Omit<RosterRow, "line" | "error"> = {
@@ -118,16 +119,6 @@ async function namesAnother(
   const keys = others.filter((key) => typeof key !== "string");
   const found = await Promise.all(keys.map((key) => teachers.find(key)));
   return found.some((other) => other !== null && other.id !== teacher?.id);
-}
-
-/** Reads a row's identifiers in the order of `rosterColumns`. The caller looks up the first and compares the others. */
-function readIdentifiers(cells: readonly string[], header: RosterHeader): (Identifier | RosterError)[] {
-  // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
-  if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];
-  return rosterColumns.flatMap((column) => {
-    const text = cells[header.positions.get(column) ?? -1]?.trim() ?? "";
-    return text === "" ? [] : [readIdentifier(column, text)];
-  });
 }
 
 function readIdentifier(column: RosterColumn, text: string): Identifier | RosterError {

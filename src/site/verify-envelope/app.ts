@@ -1,7 +1,7 @@
-/** The first script of the page: the form and its actions. Verification runs in the browser. */
+/** The script of the page: the form and its actions. Verification runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { checkEach, createExtrasLoader, type ItemCheck, type ShownStatement } from "./check.ts";
+import { checkEach, type ItemCheck } from "./check.ts";
 import {
   checkTextSize,
   type GivenProof,
@@ -12,7 +12,8 @@ import {
   readFiles,
 } from "./files.ts";
 import { createKeyLoader } from "./keys.ts";
-import { isProofRefused, showOutcome, showOutcomes, verdictBox } from "./outcome.ts";
+import { isProofRefused, showOutcome, showOutcomes } from "./outcome.ts";
+import { makePrintout, makeSheet } from "./printout.ts";
 import { writtenTime } from "./values.ts";
 import {
   actionButton,
@@ -21,23 +22,18 @@ import {
   createView,
   el,
   keySource,
+  ownIssuer,
   type PageContent,
   PageProblem,
+  served,
   texts,
+  verdictBox,
 } from "./view.ts";
 
 /** The most envelopes that are shown; a person looks through no more. */
 const maxShown = 200;
 
-const tool = byId("tool", HTMLElement);
-
-/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
-function served(name: string): string {
-  return tool.dataset[name] ?? "";
-}
-
 const keys = createKeyLoader({ pack: served("pack"), log: served("logKey") });
-const loadExtras = createExtrasLoader(served("extras"));
 const proof = proofField();
 const view = createView();
 
@@ -70,20 +66,13 @@ function begin(): void {
   view.begin();
 }
 
-/** Makes a result, with the buttons of the next actions right below its verdicts. */
-function result(shown: HTMLElement, ...actions: (Node | null)[]): PageContent {
-  const row = actionsRow(
+/** Makes the row of buttons for the next actions. */
+function actionsAfter(...actions: (Node | null)[]): HTMLElement {
+  return actionsRow(
     ...actions,
     actionButton(texts.again, begin, { id: "again", class: "quiet" }),
     actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
   );
-  const verdicts = [...shown.children].filter((part) =>
-    part.matches(".verdict, .since, .evidence, .standing"),
-  );
-  const lastVerdict = verdicts.at(-1);
-  if (lastVerdict === undefined) shown.prepend(row);
-  else lastVerdict.after(row);
-  return { kind: "result", parts: [shown] };
 }
 
 /** Shows a page to print, with buttons to print it and to go back. */
@@ -98,31 +87,25 @@ function showPrinted(made: HTMLElement, name: string, back: () => PageContent): 
 
 /** Marks the page if the keys were pasted or the issuer is another service: the service's header is then not printed. */
 function markForeign({ verification }: ItemCheck): void {
-  const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
-  document.body.classList.toggle("foreign", !isOwn);
-}
-
-function sheetButton({ stated, draw }: ShownStatement, checked: ItemCheck, back: () => PageContent) {
-  const words = texts.statement;
-  return actionButton(words.make, () => {
-    markForeign(checked);
-    const day = (checked.verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(draw.makeSheet(stated, checked), words.sheet.fileTitle(stated.list.name, day), back);
-  });
+  document.body.classList.toggle("foreign", verification.issuer !== ownIssuer);
 }
 
 /** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
-function certificateButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
-  const { verification, jws } = checked;
-  if (checked.statement !== null) return sheetButton(checked.statement, checked, back);
-  if (!verification.valid || jws === null) return null;
-  const words = texts.certificate;
-  return actionButton(words.make, async () => {
+function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
+  const { verification, statement, jws } = checked;
+  const { valid, result, verificationId } = verification;
+  const day = (verification.verifiedAt ?? "").slice(0, 10);
+  const { certificate, statement: words } = texts;
+  if (statement !== null)
+    return actionButton(words.make, () => {
+      markForeign(checked);
+      showPrinted(makeSheet(statement, checked), words.sheet.fileTitle(statement.list.name, day), back);
+    });
+  if (!valid || jws === null) return null;
+  return actionButton(certificate.make, async () => {
     markForeign(checked);
-    const made = await (await loadExtras()).makePrintout(checked);
-    const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
-    const day = (verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(made, words.fileTitle(about, day), back);
+    const name = certificate.fileTitle(result?.certificate?.regNo ?? verificationId ?? "", day);
+    showPrinted(await makePrintout(checked), name, back);
   });
 }
 
@@ -133,9 +116,7 @@ async function checkWith(proof: GivenProof | null, given: readonly GivenText[]):
   };
   const trusted = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
-  const ownIssuer = keySource === "fetched" ? served("issuer") : null;
-  const registry = served("registry") || null;
-  const options = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
+  const options = { expected, ...trusted, proof: opened };
   const all: ItemCheck[] = [];
   for (const one of given) {
     for await (const checked of checkEach(one, options)) {
@@ -153,13 +134,13 @@ function isOfAnother({ verification }: ItemCheck): boolean {
 async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   // The proof belongs to one envelope. The other envelopes are verified without it.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
-  const list = showOutcomes(await Promise.all(alone));
+  const list = showOutcomes(await Promise.all(alone), actionsAfter());
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
   ];
   list.append(...notes.flatMap((words) => (words === null ? [] : [el("p", {}, words)])));
-  return result(list);
+  return { kind: "result", parts: [list] };
 }
 
 /** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
@@ -180,17 +161,15 @@ async function checkAgain(given: readonly GivenText[]): Promise<PageContent> {
 }
 
 function resultOf(checked: ItemCheck): PageContent {
-  return result(
-    showOutcome(checked),
-    withoutProofButton(checked),
-    certificateButton(checked, () => resultOf(checked)),
-  );
+  const print = printButton(checked, () => resultOf(checked));
+  const actions = actionsAfter(withoutProofButton(checked), print);
+  return { kind: "result", parts: [showOutcome(checked, actions)] };
 }
 
 /** Sets the input to verify, and drops a proof that was used for another envelope. */
 function takeEnvelope(given: readonly GivenText[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
-  if (proof.isUsed && !isSame) proof.take(null);
+  if (!isSame) proof.dropUsed();
   last = given;
 }
 
@@ -247,7 +226,7 @@ function readAddress(): void {
 /** Keeps the page and its keys on this device for use without a network, and says so on the page. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
-  const isKept = await keepOnDevice(served("worker"), [served("extras"), served("pack")]);
+  const isKept = await keepOnDevice(served("worker"), [served("pack")]);
   const { madeAt } = await keys.load();
   if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt));
 }
@@ -259,7 +238,7 @@ function start(): void {
   });
   handleOpenedFiles((files) => run(texts.busy, async () => checkInput(await readFiles(files))));
   byId("needs-script", HTMLElement).hidden = true;
-  tool.hidden = false;
+  byId("tool", HTMLElement).hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
   // If the keys cannot be fetched, the next check says why.
@@ -285,7 +264,7 @@ function partsOfPage(others: readonly string[]): URL[] {
 
 /**
  * Caches the page's files, and deletes files that it no longer names.
- * @param others the pack and the second script
+ * @param others the pack
  * @returns whether all files are cached; a browser may have no room or forbid it
  */
 async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
@@ -313,25 +292,23 @@ function proofField() {
   let proof: GivenProof | null = null;
   let isUsed = false;
 
-  function describe(words: string | null): void {
-    name.textContent = words ?? "";
-    remove.hidden = words === null;
+  function set(given: GivenProof | null, text: string, words: string): void {
+    proof = given;
+    isUsed = false;
+    area.value = text;
+    name.textContent = words;
+    remove.hidden = given === null;
   }
 
   function take(given: GivenProof | null): void {
-    proof = given;
-    isUsed = false;
-    area.value = "";
-    describe(given === null ? null : log.file(given.name ?? ""));
+    set(given, "", given === null ? "" : log.file(given.name ?? ""));
   }
 
   function paste(text: string): void {
     // White space around a pasted proof is removed, and the line feed that ends every proof is added.
     const pasted = text.trim();
-    proof = pasted === "" ? null : { name: null, text: `${pasted}\n` };
-    isUsed = false;
-    area.value = text;
-    describe(proof === null ? null : log.pasted);
+    if (pasted === "") set(null, text, "");
+    else set({ name: null, text: `${pasted}\n` }, text, log.pasted);
   }
 
   area.addEventListener("input", () => paste(area.value));
@@ -343,12 +320,13 @@ function proofField() {
     current: () => proof,
     take,
     paste,
-    /** Records that the proof was used for an envelope, so that it is dropped for the next file. */
+    /** Records that the proof was used for an envelope. */
     used(): void {
-      isUsed = proof !== null;
+      isUsed = true;
     },
-    get isUsed() {
-      return isUsed;
+    /** Drops a proof that was used for another envelope. */
+    dropUsed(): void {
+      if (isUsed) take(null);
     },
   };
 }

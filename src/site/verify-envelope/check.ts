@@ -9,27 +9,11 @@ import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import { type Stated, unopenedVerification, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
+import { verifyStatement } from "../../partner/verify-statement.ts";
 import type { GivenText } from "./files.ts";
 
-type Extras = Pick<
-  typeof import("./extras.ts"),
-  "makePrintout" | "checkStatement" | "makeSheet" | "statementBox" | "statementPart" | "statementTone"
->;
-
-/** A genuine statement with all its signed rows, and the second script, which shows it. */
-export type ShownStatement = {
-  readonly stated: Stated & { readonly rows: NonNullable<Stated["rows"]> };
-  readonly draw: Extras;
-};
-
-/** Creates the function that loads the second script, once. */
-export function createExtrasLoader(address: string): () => Promise<Extras> {
-  let loading: Promise<Extras> | undefined;
-  return () => {
-    loading ??= import(new URL(address, document.baseURI).href) as Promise<Extras>;
-    return loading;
-  };
-}
+/** A genuine statement with all its signed rows. */
+export type ShownStatement = Stated & { readonly rows: NonNullable<Stated["rows"]> };
 
 /** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
@@ -46,10 +30,6 @@ export type ItemCheck = {
   readonly jws: string | null;
   /** Whether the envelope was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
-  /** The registry's name, if this service's own keys verified its issuer and the service is configured with a name. */
-  readonly registry: string | null;
-  /** The other issuer that an envelope with an unknown key names; anybody can write it. */
-  readonly elsewhere: string | null;
   /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
@@ -61,10 +41,6 @@ type CheckOptions = {
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
-  readonly loadExtras: () => Promise<Extras>;
-  /** This service's issuer if the keys are this service's; null if they were pasted. */
-  readonly ownIssuer: string | null;
-  readonly registry: string | null;
 };
 
 /** An issuer and audience that no envelope has. */
@@ -79,38 +55,33 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
  * Verifies although the reader may have left out the issuer or the partner. The library requires both, so the signed value
  * is then taken as the expected one, and the page says that it was not compared.
  */
-async function verifyLeniently(
-  value: JsonValue,
-  { expected, keys, proof, statusLists, loadExtras }: CheckOptions,
-) {
+async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: CheckOptions) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
   const lists = statusLists === null ? {} : { statusLists };
   const fixed = { keys, ...lists, ...(proof === null ? {} : { proof }) };
   const notCompared: (keyof Expected)[] = [];
-  let found = await verify(value, { ...used, ...fixed }, loadExtras);
+  let found = await verify(value, { ...used, ...fixed });
   for (const member of ["issuer", "audience"] as const) {
     const { verification } = found;
     const signed = verification[member];
     if (expected[member] !== "" || verification.reason !== mismatches[member] || signed === null) continue;
     used[member] = signed;
     notCompared.push(member);
-    found = await verify(value, { ...used, ...fixed }, loadExtras);
+    found = await verify(value, { ...used, ...fixed });
   }
   return { ...found, notCompared };
 }
 
-/** Verifies a value as an envelope or as a statement, for which the second script is loaded. */
+/** Verifies a value as an envelope or as a statement. */
 async function verify(
   value: JsonValue,
   options: VerifyOptions,
-  loadExtras: CheckOptions["loadExtras"],
 ): Promise<Pick<ItemCheck, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
-  const draw = await loadExtras();
-  const verification = await draw.checkStatement(value, options);
-  const { statement } = verification;
-  if (statement === null || statement.rows === null) return { verification, statement: null };
-  return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
+  const verification = await verifyStatement(value, options);
+  const { statement: stated } = verification;
+  const rows = stated?.rows ?? null;
+  return { verification, statement: stated === null || rows === null ? null : { ...stated, rows } };
 }
 
 function signatureOf(value: JsonValue): Pick<ItemCheck, "envelope" | "jws"> {
@@ -125,23 +96,16 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
 }
 
 async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<ItemCheck> {
-  const { ownIssuer, proof, keys } = options;
+  const { proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
-    ...{ registry: null, elsewhere: null, compromisedSince: null },
+    compromisedSince: null,
     withoutProof: () => checkItem(item, name, { ...options, proof: null }),
   };
   if ("refusal" in item) return { ...shared, verification: unopenedVerification(item.refusal) };
   const found = await verifyLeniently(item.value, options);
-  const { claimedIssuer, issuer, kid } = found.verification;
-  return {
-    ...shared,
-    ...found,
-    ...signatureOf(item.value),
-    compromisedSince: compromisedSince(keys, kid),
-    registry: ownIssuer !== null && issuer === ownIssuer ? options.registry : null,
-    elsewhere: ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer,
-  };
+  const since = compromisedSince(keys, found.verification.kid);
+  return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
 /** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */

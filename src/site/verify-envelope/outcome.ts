@@ -11,29 +11,17 @@ import {
   nameSigner,
   reasonTexts,
   signatureFacts,
+  statementBox,
+  statementPart,
+  statementTone,
   writtenDay,
   writtenTime,
 } from "./values.ts";
-import { el, keySource, texts } from "./view.ts";
+import { el, keySource, ownIssuer, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { verdicts, meanings, log } = texts;
 
-export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
-
-/** The mark of each tone, for readers who cannot see its colour. The title beside it says the same in words. */
-const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
-
-/** Makes the box of a verdict. Its heading can take the focus, so that a screen reader reads the verdict first. */
-export function verdictBox(
-  tone: Tone,
-  title: string,
-  ...sentences: (string | HTMLElement | null)[]
-): HTMLElement {
-  const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
-  const paragraphs = sentences.map((one) => (typeof one === "string" ? el("p", {}, one) : one));
-  return el("div", { class: `verdict ${tone}` }, el("h2", { tabindex: "-1" }, mark, title), paragraphs);
-}
 
 let pairs = 0;
 
@@ -178,8 +166,13 @@ function ownWord(reason: RefusalReason | null): OwnWord | undefined {
   return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
 }
 
+/** Returns the other service that an envelope with an unknown key names; anybody can write it. */
+function elsewhereOf({ claimedIssuer }: Verification): string | null {
+  return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
+}
+
 export function titleOf(checked: ItemCheck): string {
-  const { verification, elsewhere } = checked;
+  const { verification } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
   if (isProofRefused(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
@@ -189,7 +182,7 @@ export function titleOf(checked: ItemCheck): string {
   // Neither envelope need be forged: the key's owner may have signed the first, or a clock may be wrong.
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
-  if (elsewhere !== null) return verdicts.elsewhere;
+  if (elsewhereOf(verification) !== null) return verdicts.elsewhere;
   if (isNotEnvelope(checked)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
@@ -204,8 +197,9 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
 }
 
 /** Explains a refusal; null if accepted. For an envelope of another service, it does not ask for other keys. */
-function reasonOf({ verification, elsewhere }: ItemCheck): string | null {
+function reasonOf(verification: Verification): string | null {
   const { reason, checks, claimedIssuer } = verification;
+  const elsewhere = elsewhereOf(verification);
   if (elsewhere !== null) return meanings.elsewhere(elsewhere);
   if (reason === null) return null;
   if (reason === "KID_UNKNOWN" && keySource === "fetched") return meanings.unknownKey;
@@ -223,11 +217,11 @@ function signatureBox(checked: ItemCheck): HTMLElement {
   const own = ownWord(reason);
   const aboutProof = isProofRefused(verification);
   const box = verdictBox(
-    signatureTone(verification, statement?.draw.statementTone(statement.stated)),
+    signatureTone(verification, statement === null ? "good" : statementTone(statement)),
     titleOf(checked),
-    reason === null ? meanings.valid(nameSigner(checked)) : own === undefined ? null : meanings[own],
+    reason === null ? meanings.valid(nameSigner(verification)) : own === undefined ? null : meanings[own],
     isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
-    reasonOf(checked),
+    reasonOf(verification),
     reason === "KEY_COMPROMISED" ? (hasProof ? log.tooLate : log.askForProof) : null,
     aboutProof ? log.aboutProof : null,
     verdict === "undecidable" && !aboutProof
@@ -243,8 +237,7 @@ function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
-  if (statement !== null)
-    return [...link(first, statement.draw.statementBox(statement.stated, checked)), evidenceLine(checked)];
+  if (statement !== null) return [...link(first, statementBox(statement, checked)), evidenceLine(checked)];
   if (!valid || result === null) return [first];
   const boxes = link(first, answerBox(verification, result), oldAnswerBox(verification));
   return [...boxes, evidenceLine(checked), standingLine(verification)];
@@ -257,7 +250,7 @@ function signedPart(checked: ItemCheck): HTMLElement | null {
   const { result, verificationId, verifiedAt, issuer, audience, kid } = verification;
   if (result === null && isProofRefused(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result), ...signatureFacts(verification, nameSigner(checked))];
+  const facts = [...answerFacts(result), ...signatureFacts(verification, nameSigner(verification))];
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
   const left = checked.notCompared.map((member) =>
@@ -286,17 +279,6 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
       body.map((row) => el("tr", {}, row)),
     ),
     el("p", { class: "soft" }, words.same),
-  );
-}
-
-export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
-  const head = heads.map((text) => el("th", { scope: "col" }, text));
-  return el(
-    "table",
-    {},
-    el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, head)),
-    el("tbody", {}, rows),
   );
 }
 
@@ -331,22 +313,22 @@ function checksPart(checked: ItemCheck): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Shows everything about one envelope; an input without an envelope has only its verdict. */
-export function showOutcome(checked: ItemCheck): HTMLElement {
+/** Shows everything about one envelope, with `actions` below its verdicts. An input without an envelope has only a verdict. */
+export function showOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
-  const signed = () =>
-    statement === null ? signedPart(checked) : statement.draw.statementPart(statement.stated, checked);
+  const signed = () => (statement === null ? signedPart(checked) : statementPart(statement, checked));
   return el(
     "div",
     {},
     verdictsOf(checked),
+    actions,
     name === null ? null : el("p", { class: "soft" }, texts.fromFile(name)),
     isNotEnvelope(checked) ? [] : [differencesPart(checked), signed(), checksPart(checked)],
   );
 }
 
-/** Shows several envelopes: first the counts for both verdicts, then each envelope folded up. */
-export function showOutcomes(all: readonly ItemCheck[]): HTMLElement {
+/** Shows several envelopes: first the counts for both verdicts, then `actions` and each envelope folded up. */
+export function showOutcomes(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;
@@ -370,5 +352,5 @@ export function showOutcomes(all: readonly ItemCheck[]): HTMLElement {
     const words = `${checked.name ?? texts.item(index + 1)}: ${titleOf(checked)}${answer}`;
     return el("details", { class: "envelope" }, el("summary", {}, words), showOutcome(checked));
   });
-  return el("div", {}, answers.length === 0 ? first : link(first, second), items);
+  return el("div", {}, answers.length === 0 ? first : link(first, second), actions, items);
 }

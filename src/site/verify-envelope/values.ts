@@ -1,13 +1,13 @@
-/** Writes signed values in words, and finds where unsigned ones differ. Only values with a good signature are signed. */
+/** Shows signed values, and finds where unsigned ones differ. Only values with a good signature are signed. */
 
-import type { Certificate, EligibilityResult, License } from "../../partner/contract.ts";
+import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
+import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { ItemCheck } from "./check.ts";
-import { el, factLine, texts } from "./view.ts";
+import type { ItemCheck, ShownStatement } from "./check.ts";
+import { el, factLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
 
-const words = texts.signed;
+const { signed: words, statement } = texts;
 
 type Facts = (HTMLElement | null)[];
 
@@ -70,9 +70,10 @@ export function answerFacts(result: EligibilityResult): Facts {
 }
 
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
-export function nameSigner({ verification, registry }: ItemCheck): string {
-  const issuer = verification.issuer ?? "";
-  return registry === null ? issuer : words.named(registry, issuer);
+export function nameSigner({ issuer }: Verification): string {
+  if (issuer === null) return "";
+  const registry = issuer === ownIssuer ? served("registry") : "";
+  return registry === "" ? issuer : words.named(registry, issuer);
 }
 
 export function signatureFacts(verification: Verification, signer = verification.issuer): Facts {
@@ -87,27 +88,72 @@ export function signatureFacts(verification: Verification, signer = verification
   ];
 }
 
+/** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
+export function statementTone({ rows, summary: { eligible, distinct } }: ShownStatement): Tone {
+  const [row] = rows;
+  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
+  return eligible === distinct ? "good" : "none";
+}
+
+/** Makes the box of the statement's content, the second verdict beside that on the signature. */
+export function statementBox(shown: ShownStatement, { verification }: ItemCheck): HTMLElement {
+  const { listed, distinct, eligible, percentEligible } = shown.summary;
+  const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
+  return verdictBox(
+    statementTone(shown),
+    statement.title(writtenDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
+    statement.people(listed, distinct),
+    differing === 0 ? null : statement.differing(differing),
+  );
+}
+
+export function statementFacts({ list, purpose }: ShownStatement, { verification }: ItemCheck): HTMLElement {
+  return el(
+    "dl",
+    { class: "facts" },
+    factLine(statement.list, list.name),
+    factLine(statement.reference, list.reference),
+    factLine(statement.purpose, el("code", {}, purpose)),
+    signatureFacts(verification),
+  );
+}
+
+function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: StatementRow): string[] {
+  const name = nameMatches === null ? statement.none : nameMatches ? statement.matches : statement.differs;
+  const why = reasons.length === 0 ? "" : ` (${reasons.join(", ")})`;
+  const licence = reasons.includes("TEACHER_NOT_FOUND") ? statement.nobody : words.statuses[status];
+  return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? statement.yes : statement.no}${why}`, name];
+}
+
+export function statementPart(shown: ShownStatement, checked: ItemCheck): HTMLElement {
+  const { row: first, ...others } = statement.head;
+  const heads = Object.values(others);
+  const rows = shown.rows.map((row) => {
+    const cells = cellsOf(row).map((text, at) => el("td", { "data-label": heads[at] ?? "" }, text));
+    const attributes = row.nameMatches === false ? { class: "differs" } : {};
+    return el("tr", attributes, el("th", { scope: "row" }, String(row.row)), cells);
+  });
+  return el(
+    "section",
+    { class: "rows" },
+    el("h3", {}, words.title),
+    statementFacts(shown, checked),
+    table(statement.rows, [first, ...heads], rows),
+  );
+}
+
 /** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */
 type Difference = { member: string; signed: string | undefined; outer: string | undefined };
 
 const maxDifferences = 200;
 const outerNames = ["verificationId", "verifiedAt", "issuer", "audience", "signatureKid", "result"];
 
-function collectLeaves(value: JsonValue | undefined, path: string, found: Map<string, string>): void {
-  if (isJsonObject(value) && Object.keys(value).length > 0) {
-    for (const [name, member] of Object.entries(value)) collectLeaves(member, `${path}.${name}`, found);
-  } else if (Array.isArray(value) && value.length > 0) {
-    for (const [index, item] of value.entries()) collectLeaves(item, `${path}[${index}]`, found);
-  } else if (value !== undefined) {
-    found.set(path, JSON.stringify(value));
-  }
-}
-
-/** Collects the values of the contract's members at every depth, by path, without the signature. */
-function leavesOf(members: JsonObject): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const name of outerNames) if (Object.hasOwn(members, name)) collectLeaves(members[name], name, found);
-  return found;
+/** Lists the values at every depth as JSON, by path. */
+function leavesOf(value: JsonValue, path: string): [path: string, json: string][] {
+  const members = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  if (members.length === 0) return [[path, JSON.stringify(value)]];
+  const pathOf = (name: string) => (Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`);
+  return members.flatMap(([name, member]) => leavesOf(member, pathOf(name)));
 }
 
 /** Whether two values are equal. The signed time has whole seconds, so fractions of the unsigned one are ignored. */
@@ -122,7 +168,12 @@ function isSame({ member, signed, outer }: Difference): boolean {
 export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;
-  const [signed, outer] = [leavesOf(claims), leavesOf(envelope)];
+  // The contract's members are compared, without the signature.
+  const all = (members: JsonObject) => {
+    const named = outerNames.filter((name) => Object.hasOwn(members, name));
+    return new Map(named.flatMap((name) => leavesOf(members[name] as JsonValue, name)));
+  };
+  const [signed, outer] = [all(claims), all(envelope)];
   const members = [...new Set([...signed.keys(), ...outer.keys()])];
   return members
     .map((member) => ({ member, signed: signed.get(member), outer: outer.get(member) }))

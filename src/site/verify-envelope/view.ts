@@ -39,6 +39,33 @@ export function factLine(name: string, value: Child): HTMLElement | null {
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
 
+export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
+  const head = heads.map((text) => el("th", { scope: "col" }, text));
+  return el(
+    "table",
+    {},
+    el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, head)),
+    el("tbody", {}, rows),
+  );
+}
+
+export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
+
+/** The mark of each tone, for readers who cannot see its colour. The title beside it says the same in words. */
+const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
+
+/** Makes the box of a verdict. Its heading can take the focus, so that a screen reader reads the verdict first. */
+export function verdictBox(
+  tone: Tone,
+  title: string,
+  ...sentences: (string | HTMLElement | null)[]
+): HTMLElement {
+  const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
+  const paragraphs = sentences.map((one) => (typeof one === "string" ? el("p", {}, one) : one));
+  return el("div", { class: `verdict ${tone}` }, el("h2", { tabindex: "-1" }, mark, title), paragraphs);
+}
+
 const { licensed, expired, notLicensed, certificates } = statuses;
 const said = loadSentences(written);
 const english = {
@@ -58,6 +85,16 @@ export const texts = languages[document.documentElement.lang] ?? english;
 
 /** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
+
+const tool = byId("tool", HTMLElement);
+
+/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
+export function served(name: string): string {
+  return tool.dataset[name] ?? "";
+}
+
+/** This service's issuer if the page verifies with this service's keys; null if the reader pastes keys. */
+export const ownIssuer = keySource === "fetched" ? served("issuer") : null;
 
 /** An error that the page shows instead of a result. Its message never quotes the input. */
 export class PageProblem extends Error {}

@@ -3,10 +3,15 @@ import { sign } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { signEnvelopes } from "../../../src/domain/envelopes.ts";
 import { eventsOfChange, type Statuses } from "../../../src/domain/events.ts";
+import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import * as contract from "../../../src/partner/contract.ts";
 import { type ApiErrorCode, errorCodes } from "../../../src/partner/error-codes.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
+import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import { rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
+import { Refusal } from "../../../src/partner/reasons.ts";
+import { readVerifierKey } from "../../../src/partner/signed-note.ts";
 import { openStatusLists } from "../../../src/partner/status-list.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
@@ -191,4 +196,26 @@ test("the OpenAPI document's envelopes verify with its example key set, key hist
   const [list] = await openStatusLists([examples.statusList], keySet);
   const [uri] = examples.statusLists.status_lists;
   expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
+});
+
+test("the proofs of the OpenAPI document's examples verify with its log key, and are of its two envelopes", async () => {
+  const key = await readVerifierKey(examples.textOf("LogKey").trimEnd());
+  if (key === null) throw new Error("not a key");
+  const { leafIndex, treeSize, hashes, checkpoint } = examples.inclusion;
+  const signed = await openCheckpoint(checkpoint, [key]);
+  if (signed instanceof Refusal) throw new Error(signed.reason);
+  const [leaf, other] = [examples.foundEnvelope, examples.notFoundEnvelope].map(({ signature }) =>
+    Buffer.from(leafHash(signature)),
+  );
+  expect(leaf?.toString("hex")).toBe(examples.leafHash);
+  expect([signed.size, leafIndex, treeSize, hashes]).toEqual([2, 0, 2, [other?.toString("base64") ?? ""]]);
+  const proof = {
+    leafHash: new Uint8Array(leaf ?? []),
+    index: 0,
+    size: 2,
+    hashes: [new Uint8Array(other ?? [])],
+  };
+  expect(await rootOfInclusion(proof)).toEqual(signed.root);
+  const { from, to } = examples.consistency;
+  expect([from, to, examples.consistency.hashes]).toEqual([1, 2, hashes]);
 });

@@ -21,11 +21,8 @@ const inSchema = <Value>(name: string) => examplesOf<Value>(`schemas/${name}`);
 
 export const foundEnvelope = shownAs<SignedEnvelope>("EnvelopeFound");
 export const notFoundEnvelope = shownAs<SignedEnvelope>("EnvelopeNotFound");
-export const { issuer, audience, signatureKid: kid } = foundEnvelope;
-export const [eligibleResult, expiredResult] = inSchema<EligibilityResult>("EligibilityResult") as [
-  EligibilityResult,
-  EligibilityResult,
-];
+export const { issuer, audience } = foundEnvelope;
+export const [, expiredResult] = inSchema<EligibilityResult>("EligibilityResult");
 export const [teacher] = inSchema<NonNullable<EligibilityResult["teacher"]>>("Teacher");
 export const [license] = inSchema<NonNullable<EligibilityResult["license"]>>("License");
 export const [certificate] = inSchema<NonNullable<EligibilityResult["certificate"]>>("Certificate");
@@ -59,7 +56,6 @@ export const [consistency] = inSchema<{ from: number; to: number; hashes: readon
 export const [statusLists] = inSchema<{ status_lists: readonly string[] }>("StatusLists");
 export const [statusList] = inSchema<string>("StatusList");
 export const health = shownAs<object>("HealthOk");
-export const unavailable = shownAs<object>("HealthUnavailable");
 
 /** The example of a response whose body is text, not JSON. */
 export function textOf(response: string): string {
@@ -84,5 +80,3 @@ export const shownHeaders = Object.fromEntries(
 /** Nobody's secret, as the description of the header names it. */
 export const webhookSecret =
   /`(whsec_[^`]+)`/.exec(signature.description.replaceAll("`whsec_`", ""))?.[1] ?? "";
-
-export { shownAs };

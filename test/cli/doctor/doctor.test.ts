@@ -8,6 +8,7 @@ import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 import { withTestContext } from "../../harness/service.ts";
 
@@ -25,6 +26,9 @@ async function healthy(dataDir: string): Promise<void> {
   await withTestContext(dataDir, async () => {});
 }
 
+const change = (dataDir: string, sql: string) =>
+  withTestContext(dataDir, ({ driver }) => driver.batch([{ sql, args: [] }]));
+
 test("tvs doctor finds no failure on a healthy machine", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
@@ -32,10 +36,8 @@ test("tvs doctor finds no failure on a healthy machine", () =>
     expect({ code, ok }).toEqual({ code: 0, ok: true });
     const names = checks.map((check) => check.name);
     expect(new Set(names).size).toBe(names.length);
-    const well = "data-directory master-key schema integrity clock database-engine";
-    for (const name of well.split(" ")) {
+    for (const name of "data-directory master-key schema integrity clock database-engine".split(" "))
       expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
-    }
     // How fast it signs is the machine's affair, which may be busy.
     expect(of("signing")?.result).not.toBe("fail");
     // A new pending key is not a fault, and nothing is to be done about it, but it cannot be promoted yet.
@@ -73,10 +75,10 @@ test("tvs doctor creates neither a data folder nor a database", () =>
 test("tvs doctor finds file modes that others can read, settings that serve would refuse, and a pending key that may be promoted", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    await withTestContext(dataDir, async ({ driver }) => {
-      const { createdAt } = aSigningKey("old", "pending");
-      await driver.batch([{ sql: "UPDATE signing_keys SET published_at = ?", args: [createdAt] }]);
-    });
+    await change(
+      dataDir,
+      `UPDATE signing_keys SET published_at = ${aSigningKey("old", "pending").createdAt}`,
+    );
     const key = join(dataDir, "master.key");
     await chmod(dataDir, 0o755);
     await chmod(key, 0o640);
@@ -120,51 +122,38 @@ test("tvs doctor fails if the database is an empty file, damaged, or another pro
     expect((await doctor(dataDir)).of("database")?.found).toContain("another program");
     for (const name of await readdir(dataDir)) await rm(join(dataDir, name), { force: true });
     await healthy(dataDir);
-    await withTestContext(dataDir, async ({ driver }) => {
-      const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
-      const sql = `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`;
-      await driver.batch([{ sql, args: [] }]);
-      await driver.query("PRAGMA wal_checkpoint(TRUNCATE)");
-    });
+    const rows = "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000)";
+    await change(dataDir, `INSERT INTO settings ${rows} SELECT 'probe ' || i, hex(zeroblob(100)) FROM s`);
+    await withTestContext(dataDir, ({ driver }) => driver.query("PRAGMA wal_checkpoint(TRUNCATE)"));
     const bytes = new Uint8Array(await Bun.file(file).arrayBuffer());
     bytes.fill(0xff, bytes.length - 40_000, bytes.length - 20_000);
     await writeFile(file, bytes);
     const { code, checks } = await doctor(dataDir);
     expect(code).toBe(1);
-    expect(checks.some(({ name, result }) => result === "fail" && /integrity|database/.test(name))).toBe(
-      true,
-    );
+    const failed = checks.filter(({ result }) => result === "fail").map(({ name }) => name);
+    expect(failed.join()).toMatch(/integrity|database/);
   }));
 
 test("tvs doctor fails if the clock is earlier than the data, or the schema is of a newer program", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    await withTestContext(dataDir, async ({ driver, clock }) => {
-      const later = clock.now() + 3_600_000;
-      await driver.batch([{ sql: "UPDATE signing_keys SET created_at = ?", args: [later] }]);
-    });
+    await change(dataDir, `UPDATE signing_keys SET created_at = ${Date.now() + 3_600_000}`);
     const behind = { result: "fail", advice: expect.stringContaining("NTP") };
     expect((await doctor(dataDir)).of("clock")).toMatchObject(behind);
-    await withTestContext(dataDir, ({ driver }) =>
-      driver.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]),
-    );
+    await change(dataDir, "INSERT INTO schema_steps VALUES (1000)");
     expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
   }));
 
 test("tvs doctor fails if the database has a trigger that tvs did not make, and other commands are refused", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
-    const sql = `CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN
-      UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
-    await withTestContext(dataDir, ({ driver }) => driver.batch([{ sql, args: [] }]));
+    const trigger = "CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN";
+    await change(dataDir, `${trigger} UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`);
     const { code, of } = await doctor(dataDir, ["--full"]);
     expect({ code, schema: of("schema")?.result }).toEqual({ code: 1, schema: "fail" });
     expect(of("schema")?.found).toContain("the trigger undo is not one that tvs makes");
-    const refused = await runTvs(["keys", "list"], { dataDir });
-    expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toMatch(
-      /^tvs: the schema of the database was changed by another program.* the trigger undo .*\n$/,
-    );
+    const reason = /^tvs: the schema of the database was changed by another program.* the trigger undo .*\n$/;
+    await expectRefusal(runTvs(["keys", "list"], { dataDir }), 1, reason);
   }));
 
 test("tvs doctor counts leftover copies of the database engine, and warns if another user owns the current copy", () =>

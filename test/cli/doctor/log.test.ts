@@ -49,15 +49,10 @@ async function withLog(
 
 test("tvs doctor shows the log's name and its pinned checkpoint", () =>
   withLog(2, async ({ folder, look }) => {
-    expect(await look("log")).toMatchObject({
-      result: "ok",
-      found: "verify.example/log, 2 leaves",
-    });
+    expect(await look("log")).toMatchObject({ result: "ok", found: "verify.example/log, 2 leaves" });
     expect(await look("log-pinned")).toMatchObject({ result: "ok", found: join(folder, "log.checkpoint") });
-    expect(await look("log", "https://other.example/x")).toMatchObject({
-      result: "warn",
-      advice: expect.stringContaining("other.example/x/log"),
-    });
+    const advice = expect.stringContaining("other.example/x/log");
+    expect(await look("log", "https://other.example/x")).toMatchObject({ result: "warn", advice });
   }));
 
 test("tvs doctor reports a pinned checkpoint that is missing, unreadable, ahead, of another log, or writable by others", () =>
@@ -71,44 +66,29 @@ test("tvs doctor reports a pinned checkpoint that is missing, unreadable, ahead,
     };
     await chmod(file, 0o666);
     expect(await look("log-pinned")).toMatchObject({ result: "warn", advice: `chmod 600 ${file}` });
-    expect(await found(note.replace("\n2\n", "\n3\n"))).toBe(
-      "fail: the database is behind /log.checkpoint: 3 entries of verify.example/log were signed for, and it has 2",
-    );
-    expect(await found(note.replaceAll("verify.example", "other.example"))).toBe(
-      "fail: the database is behind /log.checkpoint: it has no log other.example/log",
-    );
+    const behind = "fail: the database is behind /log.checkpoint:";
+    const ahead = `${behind} 3 entries of verify.example/log were signed for, and it has 2`;
+    expect(await found(note.replace("\n2\n", "\n3\n"))).toBe(ahead);
+    const another = note.replaceAll("verify.example", "other.example");
+    expect(await found(another)).toBe(`${behind} it has no log other.example/log`);
     expect(await found("no checkpoint")).toStartWith("fail: ");
     await rm(file);
     expect(await look("log-pinned")).toMatchObject({ result: "warn", found: `${file} is missing` });
     await driver.batch([{ sql: "UPDATE log_tiles SET hashes = zeroblob(64) WHERE level = 0", args: [] }]);
-    expect(await found(note)).toBe(
-      "fail: the database is behind /log.checkpoint: its newest entry is another",
-    );
+    expect(await found(note)).toBe(`${behind} its newest entry is another`);
   }));
 
-test("tvs doctor warns if the retention was written into the database by hand", () => {
-  const config = readConfig({ "master-key": masterKey }, {});
-  const said = new Map(Object.entries(retentionSettings("7y", secrets)));
-  const none = { oldest: null, now };
-  expect(checkRetention(said, config, none)).toMatchObject({
-    result: "ok",
-    found: "attestations are kept: 7y",
-  });
-  expect(checkRetention(new Map(), config, none)).toMatchObject({ result: "ok" });
-  const written = new Map([...said, ["keep_attestations", "90d"]]);
-  expect(checkRetention(written, config, none)).toMatchObject({
-    result: "warn",
-    found: expect.stringContaining("nothing is deleted"),
-  });
-});
+const kept = (retention: string) => retentionSettings(retention, secrets);
 
-test("tvs doctor warns of an attestation that should have been deleted a day ago", () => {
+test.each<[string, Record<string, string>, age: number | null, result: string, found: string]>([
+  ["accepts a retention of the operator", kept("7y"), null, "ok", "attestations are kept: 7y"],
+  ["accepts a register without retention", {}, null, "ok", "attestations are kept: forever"],
+  ["accepts an attestation that is due", kept("90d"), 91, "ok", "attestations are kept: 90d"],
+  ["warns of an attestation due since a day", kept("90d"), 92, "warn", "attestation 7 is from"],
+  ["warns of one by hand", { ...kept("7y"), keep_attestations: "90d" }, null, "warn", "nothing is deleted"],
+])("tvs doctor's check of the retention %s", (_name, settings, age, result, found) => {
   const config = readConfig({ "master-key": masterKey }, {});
-  const said = new Map(Object.entries(retentionSettings("90d", secrets)));
-  const aged = (days: number) => ({ oldest: { id: 7, issuedAt: now - days * 24 * hourMs }, now });
-  expect(checkRetention(said, config, aged(91))).toMatchObject({ result: "ok" });
-  expect(checkRetention(said, config, aged(92))).toMatchObject({
-    result: "warn",
-    found: expect.stringMatching(/attestation 7 is from/),
-  });
+  const oldest = age === null ? null : { id: 7, issuedAt: now - age * 24 * hourMs };
+  const check = checkRetention(new Map(Object.entries(settings)), config, { oldest, now });
+  expect(check).toMatchObject({ result, found: expect.stringContaining(found) });
 });

@@ -9,9 +9,8 @@ import { makeRegister } from "../../harness/service.ts";
 test("tvs status shows the register's figures, and whether a service has the database open", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
-    const { operator, close } = await openService(
-      readConfig({ data: dataDir, issuer: "https://verify.example" }, {}),
-    );
+    const config = readConfig({ data: dataDir, issuer: "https://verify.example" }, {});
+    const { operator, close } = await openService(config);
     await operator.stores.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
     await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1")]);
 

@@ -5,26 +5,23 @@ import type { Delivery } from "../../../src/domain/deliveries.ts";
 import type { DisabledReason } from "../../../src/domain/webhooks.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
-const endpoint = { disabledReason: null } as { disabledReason: DisabledReason | null } | null;
-const running = { endpoint, serviceRunning: true, now };
+const withEndpoint = (endpoint: { disabledReason: DisabledReason | null } | null) => {
+  return { endpoint, serviceRunning: true, now };
+};
+const running = withEndpoint({ disabledReason: null });
 
-function aDelivery(changes: Partial<Delivery> = {}): Delivery {
-  return {
-    ...{ id: 1, deliveryId: "d1", eventId: "e1", eventType: "license.revoked", partnerId: "agency" },
-    ...{ state: "pending", attempts: 1, createdAt: now - 60_000, dueAt: now + 5_000, leased: false },
-    ...{ heldBy: null, finishedAt: null, lastStatus: null, lastError: "TIMEOUT" },
-    ...changes,
-  };
-}
-
-function aDeadOne(changes: Partial<Delivery> = {}): Delivery {
-  return aDelivery({ state: "dead", dueAt: null, finishedAt: now, attempts: 11, ...changes });
-}
+const aDelivery = (changes: Partial<Delivery> = {}): Delivery => ({
+  ...{ id: 1, deliveryId: "d1", eventId: "e1", eventType: "license.revoked", partnerId: "agency" },
+  ...{ state: "pending", attempts: 1, createdAt: now - 60_000, dueAt: now + 5_000, leased: false },
+  ...{ heldBy: null, finishedAt: null, lastStatus: null, lastError: "TIMEOUT" },
+  ...changes,
+});
+const aDeadOne = (changes: Partial<Delivery> = {}) =>
+  aDelivery({ state: "dead", dueAt: null, finishedAt: now, attempts: 11, ...changes });
 
 test("tvs explains a delivery attempt by its HTTP status", () => {
-  expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(
-    "The endpoint answered with 503, which is not 2xx.",
-  );
+  const refused = "The endpoint answered with 503, which is not 2xx.";
+  expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(refused);
   expect(explainAttempt({ error: null, status: 204 })).toBe("The endpoint acknowledged it.");
   expect(explainAttempt({ error: "FROM_A_LATER_VERSION", status: null })).toBe("The attempt failed.");
 });
@@ -48,10 +45,6 @@ test.each(["ENDPOINT_INVALID", "ADDRESS_REFUSED"])(
 );
 
 const badStatus = (lastStatus: number) => aDeadOne({ lastError: "BAD_STATUS", lastStatus });
-const withEndpoint = (endpoint: { disabledReason: DisabledReason | null } | null) => ({
-  ...running,
-  endpoint,
-});
 const disabled = (disabledReason: DisabledReason) => withEndpoint({ disabledReason });
 const held = aDelivery({ heldBy: "endpoint" });
 
@@ -59,18 +52,8 @@ test.each<[name: string, delivery: Delivery, situation: typeof running, words: R
   ["dead after a 404", badStatus(404), running, /tvs partners webhook set agency URL/],
   ["dead after a 401", badStatus(401), running, /the whole secret/],
   ["dead after a 503", badStatus(503), running, /receiver's log/],
-  [
-    "dead without an endpoint",
-    aDeadOne(),
-    withEndpoint(null),
-    /webhook set agency URL, then tvs webhooks retry d1/,
-  ],
-  [
-    "dead with a disabled endpoint",
-    aDeadOne(),
-    disabled("gone"),
-    /retry d1.*tvs partners webhook enable agency/,
-  ],
+  ["dead, no endpoint", aDeadOne(), withEndpoint(null), /webhook set agency URL, then tvs webhooks retry d1/],
+  ["dead, endpoint off", aDeadOne(), disabled("gone"), /retry d1.*tvs partners webhook enable agency/],
   ["dead before any attempt", aDeadOne({ lastError: null, attempts: 0 }), running, /^tvs webhooks retry d1$/],
   ["waiting", aDelivery(), running, /next attempt is at 2026-03-01T12:00:05\.000Z; tvs webhooks retry d1/],
   ["due", aDelivery({ dueAt: now }), running, /^it is due/],

@@ -12,16 +12,14 @@ export type WebhookTerminal = Awaited<ReturnType<typeof makeWebhookTerminal>>;
 type Failure = { error: string; status: number | null; at: number; retryAt?: number };
 
 export async function makeWebhookTerminal() {
-  const { path: dataDir, remove } = await makeFolder();
+  const { path: dataDir, remove } = makeFolder();
   const run = (line: string) => runTvs(line.split(" "), { dataDir });
   return {
     dataDir,
     run,
     json: (line: string) => runJson<ReturnType<typeof JSON.parse>>(line.split(" "), { dataDir }),
-    addPartner: (partnerId: string) =>
-      withTestContext(dataDir, ({ partners }) =>
-        partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${partnerId}`)),
-      ),
+    addPartner: (id: string) =>
+      withTestContext(dataDir, ({ partners }) => partners.add(aPartner(id), anApiKey(id, `key-${id}`))),
     /** Makes a delivery that has failed, as the sender records it. @returns its id */
     addFailed: (partnerId: string, failure: Failure) => addFailed(dataDir, partnerId, failure),
     remove,

@@ -30,8 +30,7 @@ test("tvs partners webhook set prints a secret, and keeps it when the endpoint i
   await world.json("partners webhook disable agency");
   const again = await world.json("partners webhook set agency https://9.9.9.9/hooks");
   expect(again).toEqual({ partnerId: "agency", url: "https://9.9.9.9/hooks", secret: made.secret });
-  const after = await world.json("partners webhook show agency");
-  expect(after).toMatchObject({
+  expect(await world.json("partners webhook show agency")).toMatchObject({
     ...{ url: "https://9.9.9.9/hooks", teachers: "verified", events: ["license.expired", "license.revoked"] },
     ...{ state: "enabled", disabledAt: null, disabledReason: null },
   });
@@ -44,23 +43,11 @@ test("no command except tvs partners webhook set and rotate-secret prints a webh
   await world.addPartner("quiet");
   const { secret } = await world.json(`partners webhook set quiet ${publicUrl}`);
   const own = ["show", "disable", "enable"].map((name) => `partners webhook ${name} quiet`);
-  for (const line of [...own, "partners show quiet", "webhooks list", "status"]) {
-    for (const form of ["", " --json"]) {
-      const { code, stdout, stderr } = await world.run(line + form);
-      expect(code).toBe(0);
-      expect(stdout + stderr).not.toContain(secret);
-    }
+  const lines = [...own, "partners show quiet", "webhooks list", "status"];
+  for (const line of lines.flatMap((one) => [one, `${one} --json`])) {
+    const { code, stdout, stderr } = await world.run(line);
+    expect([line, code, (stdout + stderr).includes(secret)]).toEqual([line, 0, false]);
   }
-});
-
-test.each([
-  ["http://8.8.8.8/", "https://"],
-  ["http://localhost:3000", "https://"],
-  ["https://0x7f.1/", "loopback"],
-  ["https://169.254.169.254/latest", "not public"],
-])("tvs partners webhook set refuses %s with the reason, and stores nothing", async (url, reason) => {
-  await expectRefusal(world.run(`partners webhook set bare ${url}`), 1, /^tvs: webhook .+\n$/, reason);
-  expect((await world.run("partners webhook show bare")).code).toBe(1);
 });
 
 test("tvs partners webhook set --allow-private-webhooks accepts private addresses and http, and says that serve needs the option too", async () => {
@@ -117,6 +104,12 @@ test("removing a webhook endpoint marks its deliveries dead", async () => {
 });
 
 test.each([
+  ["set bare http://8.8.8.8/", 1, /^tvs: webhook .*https:\/\//],
+  ["set bare http://localhost:3000", 1, /^tvs: webhook .*https:\/\//],
+  ["set bare https://0x7f.1/", 1, /^tvs: webhook .*loopback/],
+  ["set bare https://169.254.169.254/latest", 1, /^tvs: webhook .*not public/],
+  // The refusals above have stored nothing.
+  ["show bare", 1, "tvs partners webhook set"],
   ["set nobody https://8.8.8.8/", 1, "nobody"],
   ["set agency https://8.8.8.8/ --events license.vanished", 2, "--events"],
   ["set agency https://8.8.8.8/ --teachers some", 2, "--teachers"],

@@ -200,18 +200,10 @@ test("tvs records who changed a setting: the person who ran init or started the 
     expect(of("log:1")).toMatchObject([{ actor: "service", action: "log begun" }]);
   }));
 
-/** Commands that change data of a live register. */
+/** Commands that change data of a live register, and that no test above runs with `--by`. */
 const changing = [
-  ...["init", "serve", "restore", "log new", "webhooks retry", "webhooks release"],
-  ...["import", "revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide", "sweep"].map(
-    (name) => `teachers ${name}`,
-  ),
-  ...["add", "set", "disable", "enable", "key issue", "key revoke"].map((name) => `partners ${name}`),
-  ...["cert add", "cert remove"].map((name) => `partners ${name}`),
-  ...["set", "rotate-secret", "disable", "enable", "remove", "test"].map(
-    (name) => `partners webhook ${name}`,
-  ),
-  ...["rotate", "compromise", "import"].map((name) => `keys ${name}`),
+  ...["serve", "restore", "log new", "webhooks retry", "webhooks release", "keys import"],
+  ...["revoke", "reinstate", "hide", "unhide", "sweep"].map((name) => `teachers ${name}`),
 ];
 
 test.each(changing)("tvs %s takes --by", async (words) => {

@@ -2,10 +2,10 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
-import { expectOneLine } from "../../blackbox/used-folder.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { type RunOptions, runTvs as runProcess, startService, testTimeoutMs } from "../../harness/program.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
 
@@ -57,15 +57,15 @@ test("a sandbox has a separate database", async () => {
   expect(await kids("--sandbox")).not.toEqual(await kids());
   expect(await isThere(join(data, "sandbox.db"))).toBe(true);
   const live = ["--database", `file:${join(data, "tvs.db")}`];
-  expectOneLine(await runTvs(["keys", "list", "--sandbox", ...live]), 1);
+  await expectRefusal(runTvs(["keys", "list", "--sandbox", ...live]), 1);
 });
 
 test("a file at the path of the data folder or its parent is refused in one line", async () => {
   const file = freshPath("file");
   await writeFile(file, "not a folder");
   for (const data of [file, join(file, "data")]) {
-    expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
-    expectOneLine(await init(["--data", data]), 1);
+    await expectRefusal(runTvs(["keys", "list", "--data", data]), 2);
+    await expectRefusal(init(["--data", data]), 1);
   }
 });
 
@@ -73,7 +73,7 @@ test("a data folder can be used by one service only, and after kill -9 by the ne
   const dataDir = await aRegister();
   await withTestContext(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
   const first = await startService({ dataDir });
-  expectOneLine(await runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
+  await expectRefusal(runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
   expect((await fetch(`${first.url}/v1/inter-agency/health`)).ok).toBe(true);
   await first.stop("SIGKILL");
   const next = await startService({ dataDir });

@@ -46,7 +46,8 @@ test.concurrent("tvs init creates a register with settings for serve, and prints
       const health = await fetch(`${service.url}/v1/inter-agency/health`);
       expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
       expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
-      // The access log is on by default.
+      // Access log and status lists are on by default.
+      expect((await fetch(`${service.url}/v1/inter-agency/status`)).status).toBe(200);
       expect(existsSync(join(dataDir, "access.log"))).toBe(true);
     } finally {
       await service.stop();
@@ -74,8 +75,7 @@ test.concurrent.each([
 ])("tvs init with %j is refused with the reason, and creates no register", (args, why) =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
-    const { code, stderr } = await runTvs(["init", ...args], { dataDir });
-    expect({ code, isSaid: stderr.includes(why) || stderr }).toEqual({ code: 2, isSaid: true });
+    await expectRefusal(runTvs(["init", ...args], { dataDir }), 2, why);
     expect(existsSync(dataDir)).toBe(false);
   }),
 );

@@ -15,21 +15,14 @@ import { makeRegister } from "../../harness/service.ts";
 
 const missing = (place: string) => `there is no register at ${place}; tvs init makes one`;
 
-type World = {
-  readonly folder: string;
-  readonly dataDir: string;
-  tvs(words: readonly string[]): ReturnType<typeof runTvs>;
-};
+function inEmptyFolder(run: (world: ReturnType<typeof worldIn>) => Promise<void>): Promise<void> {
+  return withTempDir((folder) => run(worldIn(folder)));
+}
 
-function inEmptyFolder(run: (world: World) => Promise<void>): Promise<void> {
-  return withTempDir((folder) => {
-    const dataDir = join(folder, "data");
-    return run({
-      folder,
-      dataDir,
-      tvs: (words) => runTvs(words, { dataDir, stdin: "99999999999", isBare: true }),
-    });
-  });
+function worldIn(folder: string) {
+  const dataDir = join(folder, "data");
+  const options = { dataDir, stdin: "99999999999", isBare: true };
+  return { folder, dataDir, tvs: (words: readonly string[]) => runTvs(words, options) };
 }
 
 test.concurrent.each([

@@ -5,25 +5,25 @@ import type { SignedStatement } from "../../../src/partner/contract.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyStatement } from "../../../src/partner/verify-statement.ts";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
-import { sharedFolder, withTempDir } from "../../harness/folder.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { withTestContext } from "../../harness/service.ts";
 
 const nin = "31415926535";
-let dataDir: string;
 const outDir = sharedFolder();
+const dataDir = join(outDir, "data");
 
-beforeAll(async () => {
-  dataDir = join(outDir, "data");
-  await withTestContext(dataDir, async ({ stores: { teachers }, blindIndex }) => {
+beforeAll(() =>
+  withTestContext(dataDir, async ({ stores: { teachers }, blindIndex }) => {
     await teachers.apply([
       aTeacherWrite("A/B/C/1", { tId: 11, name: "=Ada, the First" }),
       aTeacherWrite("A/B/C/2", { tId: 12, ninIndex: blindIndex.nin(nin), certificateStatus: "CLAIMED" }),
       aTeacherWrite("A/B/C/3", { tId: 13, licenseExpiryDate: "2021-01-01" }),
+      aTeacherWrite("A/B/D/1", { tId: 7, name: "Ngozi Bello", ninIndex: blindIndex.nin("12345678901") }),
     ]);
-  });
-});
+  }),
+);
 
 const purpose = ["--purpose", "SCHOOL_EMPLOYMENT_VERIFICATION"];
 
@@ -163,75 +163,65 @@ test("tvs roster refuses a missing or unknown purpose", async () => {
 const name = "Government College, Ikorodu";
 const asked = [...purpose, "--statement", "--list-name", name];
 
-async function world(run: (world: { folder: string; dataDir: string; csv: string }) => Promise<void>) {
-  await withTempDir(async (folder) => {
-    const dataDir = join(folder, "data");
-    await withTestContext(dataDir, async ({ teachers, settings, blindIndex }) => {
-      const ninIndex = blindIndex.nin("12345678901");
-      await teachers.apply([
-        aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
-        aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
-      ]);
-      await settings.write({ issuer: "https://teachers.example", issuer_set: "true" });
-    });
-    const csv = join(folder, "staff.csv");
-    await writeFile(csv, "reg_no,nin,name\nA/B/C/1,,Bello N.\nA/B/C/2,,\n,12345678901,Ada Obi\nX/1/Y/2,,\n");
-    await run({ folder, dataDir, csv });
+const staff = "reg_no,nin,name\nA/B/D/1,,Bello N.\nA/B/C/3,,\n,12345678901,Ada Obi\nX/1/Y/2,,\n";
+const fileWith = async (name: string, content: string) => {
+  await writeFile(join(outDir, name), content);
+  return join(outDir, name);
+};
+
+test("tvs roster --statement refuses a list with a faulty row, a missing --out and a missing --list-name", async () => {
+  const out = join(outDir, "refused.json");
+  const [csv, bad] = [
+    await fileWith("staff.csv", staff),
+    await fileWith("bad.csv", "nin\n12345678901\n123\n"),
+  ];
+  const refusals: [string[], RegExp][] = [
+    [[bad, ...asked, "--out", out], /line 3: NIN_/],
+    [[csv, ...asked], /--out/],
+    [[csv, ...purpose, "--statement", "--out", out], /--list-name/],
+    [[csv, ...purpose, "--list-name", "x"], /--statement/],
+    [[csv, ...asked.slice(0, -1), "08031234567", "--out", out], /--list-name must not hold/],
+  ];
+  for (const [args, words] of refusals)
+    await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
+  const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
+  await expectRefusal(unsaid, 1, /no issuer is set/);
+  expect(await Bun.file(out).exists()).toBe(false);
+  expect(await runJson<object[]>(["attestations", "list"], { dataDir })).toEqual([]);
+});
+
+test("tvs roster --statement writes a statement that verifies, and stores its attestation", async () => {
+  await withTestContext(dataDir, ({ settings }) =>
+    settings.write({ issuer: "https://teachers.example", issuer_set: "true" }),
+  );
+  const [out, csv] = [join(outDir, "statement.json"), await fileWith("staff.csv", staff)];
+  const args = ["roster", csv, ...asked, "--reference", "CENTRE-4711", "--out", out];
+  const { code, stdout } = await runTvs(args, { dataDir });
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringContaining("of the 4 named by the list, 3 different people"),
+  ]);
+  const text = await readFile(out, "utf8");
+  const statement: SignedStatement = JSON.parse(text);
+  expect(statement).toMatchObject({
+    ...{ audience: "https://teachers.example", list: { name, reference: "CENTRE-4711" } },
+    summary: { listed: 4, distinct: 3, found: 2, eligible: 1, percentEligible: 33.3 },
   });
-}
-
-test("tvs roster --statement writes a statement that verifies, and stores its attestation", () =>
-  world(async ({ folder, dataDir, csv }) => {
-    const [out, history] = [join(folder, "statement.json"), join(folder, "history.jose")];
-    const args = ["roster", csv, ...asked, "--reference", "CENTRE-4711", "--out", out];
-    const { code, stdout } = await runTvs(args, { dataDir });
-    expect([code, stdout]).toEqual([
-      1,
-      expect.stringContaining("of the 4 named by the list, 3 different people"),
-    ]);
-    const text = await readFile(out, "utf8");
-    const statement: SignedStatement = JSON.parse(text);
-    expect(statement).toMatchObject({
-      ...{ audience: "https://teachers.example", list: { name, reference: "CENTRE-4711" } },
-      summary: { listed: 4, distinct: 3, found: 2, eligible: 1, percentEligible: 33.3 },
-    });
-    expect(statement.rows.map(({ nameMatches }) => nameMatches)).toEqual([true, null, false, null]);
-    expect(text).not.toContain("12345678901");
-    const { stdout: keyHistory } = await runTvs(["keys", "history"], { dataDir });
-    await writeFile(history, keyHistory);
-    const keys = await createKeySet({ keyHistory, issuer: statement.issuer });
-    const options = { keys, issuer: statement.issuer, audience: statement.issuer };
-    expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
-    const shown = await runJson<object>(["attestations", "show", statement.statementId], { dataDir });
-    expect(shown).toMatchObject({ operation: "roster", status: "STATEMENT", claims: { list: { name } } });
-    await runWell(["attestations", "check", out], { dataDir });
-    await runWell(["log", "audit", "--signatures"], { dataDir });
-    await runWell(["attestations", "prove", statement.statementId], { dataDir });
-    const altered = text.replace('"A/B/C/2"', '"A/B/C/3"');
-    const checked = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: altered });
-    expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
-  }));
-
-test("tvs roster --statement refuses a list with a faulty row, a missing --out and a missing --list-name", () =>
-  world(async ({ folder, dataDir, csv }) => {
-    const out = join(folder, "statement.json");
-    const bad = join(folder, "bad.csv");
-    await writeFile(bad, "nin\n12345678901\n123\n");
-    const refusals: [string[], RegExp][] = [
-      [[bad, ...asked, "--out", out], /line 3: NIN_/],
-      [[csv, ...asked], /--out/],
-      [[csv, ...purpose, "--statement", "--out", out], /--list-name/],
-      [[csv, ...purpose, "--list-name", "x"], /--statement/],
-      [[csv, ...asked.slice(0, -1), "08031234567", "--out", out], /--list-name must not hold/],
-    ];
-    for (const [args, words] of refusals)
-      await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
-    await withTestContext(dataDir, ({ settings }) => settings.write({ issuer_set: "false" }));
-    const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
-    await expectRefusal(unsaid, 1, /no issuer is set/);
-    expect(await Bun.file(out).exists()).toBe(false);
-    expect(await runJson<object[]>(["attestations", "list"], { dataDir })).toEqual([]);
-  }));
+  expect(statement.rows.map(({ nameMatches }) => nameMatches)).toEqual([true, null, false, null]);
+  expect(text).not.toContain("12345678901");
+  const { stdout: keyHistory } = await runTvs(["keys", "history"], { dataDir });
+  const keys = await createKeySet({ keyHistory, issuer: statement.issuer });
+  const options = { keys, issuer: statement.issuer, audience: statement.issuer };
+  expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
+  const shown = await runJson<object>(["attestations", "show", statement.statementId], { dataDir });
+  expect(shown).toMatchObject({ operation: "roster", status: "STATEMENT", claims: { list: { name } } });
+  await runWell(["attestations", "check", out], { dataDir });
+  await runWell(["log", "audit", "--signatures"], { dataDir });
+  await runWell(["attestations", "prove", statement.statementId], { dataDir });
+  const altered = text.replace('"A/B/C/3"', '"A/B/C/2"');
+  const checked = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: altered });
+  expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
+});
 
 test("tvs roster --statement refuses a Windows-1252 list without --encoding", async () => {
   const out = join(outDir, "windows-1252.json");

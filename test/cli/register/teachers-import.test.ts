@@ -10,28 +10,20 @@ import { type Cells, csv, row } from "../../harness/imports.ts";
 import { programWords } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-type World = {
-  readonly folder: string;
-  readonly dataDir: string;
-  file(name: string, rows: readonly Cells[] | string): Promise<string>;
-  run(...words: string[]): ReturnType<typeof runTvs>;
-};
+const withFolder = (run: (world: ReturnType<typeof worldIn>) => Promise<void>) =>
+  withTempDir((folder) => run(worldIn(folder)));
 
-function withFolder(run: (world: World) => Promise<void>): Promise<void> {
-  return withTempDir(async (folder) => {
-    const dataDir = join(folder, "data");
-    await makeRegister(dataDir);
-    await run({
-      folder,
-      dataDir,
-      async file(name, content) {
-        const path = join(folder, name);
-        await writeFile(path, typeof content === "string" ? content : csv(content));
-        return path;
-      },
-      run: (...words) => runTvs(["teachers", "import", ...words], { dataDir }),
-    });
-  });
+function worldIn(folder: string) {
+  const dataDir = join(folder, "data");
+  return {
+    ...{ folder, dataDir },
+    async file(name: string, content: readonly Cells[] | string): Promise<string> {
+      const path = join(folder, name);
+      await writeFile(path, typeof content === "string" ? content : csv(content));
+      return path;
+    },
+    run: (...words: string[]) => runTvs(["teachers", "import", ...words], { dataDir }),
+  };
 }
 
 const many = (count: number) =>
@@ -44,7 +36,7 @@ test.concurrent("tvs teachers import prints its counts as text or as one JSON va
     expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: "" });
     const counts = { rows: 2, inserted: 2, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 4 };
     const { sha256, ...result } = JSON.parse(first.stdout);
-    expect(result).toEqual({ file: "extract.csv", ...counts, firstRevokes: "nobody" });
+    expect(result).toEqual({ file: "extract.csv", ...counts });
     expect(sha256).toMatch(/^[0-9a-f]{64}$/);
     const again = await run(extract);
     expect(again.stdout).toMatch(/unchanged +2\n/);
@@ -71,25 +63,21 @@ test.concurrent("tvs teachers import exits with 1 if a row was rejected, and its
 
 test.concurrent("tvs teachers import prints the number of rows for each code and the first rejected rows, without values", () =>
   withFolder(async ({ file, run }) => {
-    const wrong = Array.from({ length: 7 }, (_, n) => row(n, { license_expiry_date: "someday" }));
-    wrong[0] = row(0, { license_expiry_date: "someday", nin: "123" });
-    const extract = await file("extract.csv", [...wrong, row(9, { phone: "x" })]);
-    const { code, stdout, stderr } = await run(extract);
+    const dated = { license_expiry_date: "someday" };
+    const wrong = [
+      row(0, { ...dated, nin: "123" }),
+      ...Array.from({ length: 6 }, (_, n) => row(n + 1, dated)),
+    ];
+    const { code, stdout, stderr } = await run(await file("extract.csv", wrong));
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-    expect(stdout).toMatch(/^ROWS +WERE +CODE +BECAUSE$/m);
+    expect(stdout).toMatch(/^import +nothing changed, every row was rejected$/m);
     expect(stdout).toMatch(/^7 +rejected +DATE_INVALID +a date is written/m);
     expect(stdout).toMatch(/^1 +rejected +NIN_INVALID /m);
-    expect(stdout).toMatch(/^1 +warning +PHONE_INVALID /m);
     const first = stdout.slice(stdout.indexOf("the first rejected rows:")).trimEnd().split("\n").slice(2);
-    expect(first.map((line) => line.split(/ +/))).toEqual([
-      ["2", "TR/2019/LA/0", "license_expiry_date", "DATE_INVALID"],
-      ["2", "TR/2019/LA/0", "nin", "NIN_INVALID"],
-      ...[3, 4, 5, 6].map((line) => [
-        String(line),
-        `TR/2019/LA/${line - 2}`,
-        "license_expiry_date",
-        "DATE_INVALID",
-      ]),
+    expect(first.map((line) => line.split(/ +/).slice(0, 3))).toEqual([
+      ["2", "TR/2019/LA/0", "license_expiry_date"],
+      ["2", "TR/2019/LA/0", "nin"],
+      ...[3, 4, 5, 6].map((line) => [`${line}`, `TR/2019/LA/${line - 2}`, "license_expiry_date"]),
     ]);
     expect(stdout).not.toContain("someday");
   }));
@@ -107,15 +95,6 @@ test.concurrent("tvs teachers import exits with 0 if the last import rejected th
     expect([again.code, again.stderr]).toEqual([0, "1 row rejected, the same as last time\n"]);
     const another = await run(await file("3.csv", [wrong(1), row(2), wrong(3), row(4)]));
     expect([another.code, another.stderr]).toEqual([1, ""]);
-  }));
-
-test.concurrent("tvs teachers import says that nothing changed if every row was rejected", () =>
-  withFolder(async ({ file, run }) => {
-    const { code, stdout } = await run(await file("extract.csv", [row(1, { nin: "x" })]));
-    expect([code, stdout]).toEqual([
-      1,
-      expect.stringMatching(/^import +nothing changed, every row was rejected$/m),
-    ]);
   }));
 
 test.concurrent("tvs teachers import --template prints an empty extract on stdout and explains it on stderr", () =>
@@ -164,14 +143,12 @@ test.concurrent("tvs teachers import names unknown columns, and refuses a file w
     const json = JSON.parse((await run(await file("again.csv", known), "--json")).stdout);
     expect(json.unknownColumns).toEqual(["lga", "Remarks (old)"]);
     const misspelled = csv([row(1)]).replace("license_expiry_date", "license_expiry_dat");
-    for (const words of [["--dry-run"], ["--baseline"], []]) {
-      const stopped = await run(await file("misspelled.csv", misspelled), ...words);
-      expect(stopped.code).toBe(1);
-      expect(stopped.stdout).toMatch(/^import +stopped, nothing changed$/m);
-      const said = "the column license_expiry_dat is not known (did you mean license_expiry_date?)";
-      expect(stopped.stderr).toContain(`nothing was changed: ${said}`);
-      expect(stopped.stderr).toContain("import again with --allow-change");
-    }
+    const stopped = await run(await file("misspelled.csv", misspelled));
+    expect(stopped.code).toBe(1);
+    expect(stopped.stdout).toMatch(/^import +stopped, nothing changed$/m);
+    const said = "the column license_expiry_dat is not known (did you mean license_expiry_date?)";
+    expect(stopped.stderr).toContain(`nothing was changed: ${said}`);
+    expect(stopped.stderr).toContain("import again with --allow-change");
   }));
 
 test.concurrent("tvs teachers import exits with 2 and one line if it cannot read the file", () =>

@@ -1,13 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { backupPath } from "../../../cli/safe/backup.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
@@ -49,13 +41,13 @@ function unfinished(dataDir: string, file: string): string[] {
 test.concurrent("tvs backup --keep keeps the newest of its own backups and touches no other file", () =>
   withBackup(async ({ folder, file: good, tvs }) => {
     const to = `${folder}/backups`;
-    mkdirSync(to);
+    fs.mkdirSync(to);
     const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
     const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
     // Later names, but empty files.
     const empty = ["tvs-20250104T000000Z.db", "tvs-20250105T000000Z.db"];
-    for (const name of old) copyFileSync(good, `${to}/${name}`);
-    for (const name of [...others, ...empty]) writeFileSync(`${to}/${name}`, "");
+    for (const name of old) fs.copyFileSync(good, `${to}/${name}`);
+    for (const name of [...others, ...empty]) fs.writeFileSync(`${to}/${name}`, "");
     const { code, stdout } = await tvs("backup", to, "--keep", "2", "--json");
     expect(code).toBe(0);
     const { file, ...rest } = JSON.parse(stdout) as { file: string; deleted: string[] };
@@ -63,7 +55,7 @@ test.concurrent("tvs backup --keep keeps the newest of its own backups and touch
     const deleted = old.slice(0, 2).map((name) => `${to}/${name}`);
     expect(rest).toMatchObject({ deleted, ahead: [], unfinished: [] });
     const left = [...others, ...empty, "tvs-20250103T000000Z.db", file.slice(to.length + 1)];
-    expect(readdirSync(to).sort()).toEqual(left.sort());
+    expect(fs.readdirSync(to).sort()).toEqual(left.sort());
     expect((await tvs("backup", "verify", file)).code).toBe(0);
     await expectRefusal(tvs("backup", `${folder}/absent`, "--keep", "2"), 2, "there is no folder");
     await expectRefusal(tvs("backup", to, "--keep", "0"), 2, "at least 1");
@@ -74,19 +66,19 @@ test.concurrent("a second backup in the same second gets a later file name", () 
   withTempDir(async (folder) => {
     const config = readConfig({ data: folder }, {});
     const first = await backupPath(folder, config);
-    writeFileSync(first, "");
+    fs.writeFileSync(first, "");
     expect((await backupPath(folder, config)) > first).toBe(true);
   }));
 
 test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in its name, and keeps the new backup", () =>
   withBackup(async ({ folder, file: good, tvs }) => {
     const to = `${folder}/backups`;
-    mkdirSync(to);
+    fs.mkdirSync(to);
     const ahead = ["tvs-20991230T000000Z.db", "tvs-20991231T000000Z.db"];
-    for (const name of [...ahead, "tvs-20250101T000000Z.db"]) copyFileSync(good, `${to}/${name}`);
+    for (const name of [...ahead, "tvs-20250101T000000Z.db"]) fs.copyFileSync(good, `${to}/${name}`);
     const { code, stdout, stderr } = await tvs("backup", to, "--keep", "1", "--json");
     const { file } = JSON.parse(stdout) as { file: string };
-    expect(readdirSync(to).sort()).toEqual([...ahead, file.slice(to.length + 1)].sort());
+    expect(fs.readdirSync(to).sort()).toEqual([...ahead, file.slice(to.length + 1)].sort());
     const line = `their time is still to come: ${ahead.map((name) => `${to}/${name}`).join(", ")}; find out`;
     expect([code, stderr]).toEqual([1, expect.stringContaining(line)]);
   }));
@@ -94,14 +86,14 @@ test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in
 test.concurrent("tvs backup --keep removes the partial file of a killed backup, but not one that is being written", () =>
   withBackup(async ({ folder, dataDir, tvs }) => {
     const to = `${folder}/backups`;
-    mkdirSync(to);
+    fs.mkdirSync(to);
     const [dead, writing] = [`${to}/tvs-20250101T000000Z.db`, `${to}/tvs-20250102T000000Z.db`];
     const killed = Bun.spawn(unfinished(dataDir, dead), { stdout: "pipe" });
     await killed.stdout.getReader().read();
     killed.kill("SIGKILL");
     await killed.exited;
-    writeFileSync(`${dead}.partial-journal`, "");
-    expect(readdirSync(to)).toContain("tvs-20250101T000000Z.db.partial");
+    fs.writeFileSync(`${dead}.partial-journal`, "");
+    expect(fs.readdirSync(to)).toContain("tvs-20250101T000000Z.db.partial");
     const other = Bun.spawn(unfinished(dataDir, writing), { stdout: "pipe" });
     try {
       await other.stdout.getReader().read();
@@ -110,13 +102,13 @@ test.concurrent("tvs backup --keep removes the partial file of a killed backup, 
       const made = JSON.parse(stdout) as { file: string; unfinished: string[] };
       expect([code, made.unfinished]).toEqual([0, [dead]]);
       const names = ["tvs-20250102T000000Z.db.partial", "tvs-20250102T000000Z.db.partial-lock"];
-      expect(readdirSync(to).sort()).toEqual([...names, made.file.slice(to.length + 1)].sort());
+      expect(fs.readdirSync(to).sort()).toEqual([...names, made.file.slice(to.length + 1)].sort());
     } finally {
       other.kill("SIGKILL");
       await other.exited;
     }
     expect((await tvs("backup", writing)).code).toBe(0);
-    expect(readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
+    expect(fs.readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
   }));
 
 test.concurrent("tvs backup prints a summary of the backup, and that the master key is not in it and where it is", () =>
@@ -124,25 +116,22 @@ test.concurrent("tvs backup prints a summary of the backup, and that the master 
     const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
     expect([code, stderr]).toEqual([0, ""]);
     expect(JSON.parse(stdout)).toEqual({
-      ...{
-        file: `${folder}/second.db`,
-        bytes: expect.any(Number),
-        sha256: expect.stringMatching(/^\w{64}$/),
-      },
-      ...{ schema: expect.any(Number), environment: "live", teachers: 0, partners: 0, attestations: 0 },
+      ...{ file: `${folder}/second.db`, bytes: expect.any(Number), schema: expect.any(Number) },
+      ...{ sha256: expect.stringMatching(/^\w{64}$/), environment: "live" },
+      ...{ teachers: 0, partners: 0, attestations: 0 },
       ...{ events: 0, signingKeys: 2, newestAttestation: null, logOrigin: null, logEntries: null },
       masterKey: { included: false, place: `${dataDir}/master.key` },
     });
     const human = await tvs("backup", `${folder}/third.db`);
     expect(human.stdout).toContain(`The master key is NOT in this backup; it is in ${dataDir}/master.key.`);
-    const key = readFileSync(`${dataDir}/master.key`, "utf8").trim();
-    expect(readFileSync(`${folder}/third.db`).includes(key)).toBe(false);
+    const key = fs.readFileSync(`${dataDir}/master.key`, "utf8").trim();
+    expect(fs.readFileSync(`${folder}/third.db`).includes(key)).toBe(false);
   }));
 
 test.concurrent("tvs backup works while a service runs, and without the master key", () =>
   withBackup(async ({ folder, dataDir, tvs }) => {
     const open = await openService(readConfig({ data: dataDir }, {}));
-    rmSync(`${dataDir}/master.key`);
+    fs.rmSync(`${dataDir}/master.key`);
     expect((await tvs("backup", `${folder}/serving.db`)).code).toBe(0);
     await open.close();
   }));
@@ -151,12 +140,13 @@ test.concurrent("tvs backup refuses a database that does not exist, and a databa
   withBackup(async ({ folder, file, tvs }) => {
     await expectRefusal(tvs("backup", file), 2);
     await expectRefusal(tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`), 2);
-    expect(existsSync(`${folder}/typo`)).toBe(false);
-    for (const words of [
+    expect(fs.existsSync(`${folder}/typo`)).toBe(false);
+    const lines = [
       ["backup", `${folder}/b2.db`],
       ["backup", "verify", file],
       ["restore", file],
-    ])
+    ] as const;
+    for (const words of lines)
       await expectRefusal(tvs(...words, "--database", "http://127.0.0.1:9"), 1, "tvs help libsql");
   }));
 
@@ -166,13 +156,13 @@ test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad o
     expect([good.code, good.stderr]).toEqual([0, ""]);
     const facts = { ok: true, file, schema: expect.any(Number), signingKeys: 2, masterKey: "matches" };
     expect(JSON.parse(good.stdout)).toMatchObject(facts);
-    writeFileSync(`${folder}/text`, "not a backup");
+    fs.writeFileSync(`${folder}/text`, "not a backup");
     expect((await tvs("backup", "verify", `${folder}/text`)).code).toBe(1);
     expect((await tvs("backup", "verify", `${folder}/none`)).code).toBe(2);
-    writeFileSync(`${dataDir}/master.key`, newMasterKey());
+    fs.writeFileSync(`${dataDir}/master.key`, newMasterKey());
     const differs = await tvs("backup", "verify", file, "--json");
     expect([differs.code, JSON.parse(differs.stdout).masterKey]).toEqual([1, "differs"]);
-    rmSync(`${dataDir}/master.key`);
+    fs.rmSync(`${dataDir}/master.key`);
     const absent = await tvs("backup", "verify", file);
     expect(absent.code).toBe(0);
     expect(absent.stderr).toContain("the master key was not checked");
@@ -192,7 +182,7 @@ test.concurrent("tvs restore into an empty folder says where to put the master k
     expect(read.stderr.trimEnd().split("\n").at(-1)).toStartWith(last);
     expect(read.stdout).not.toContain("master.key");
     expect((await tvs("keys", "list", "--data", there)).code).toBe(1);
-    copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
+    fs.copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
     const keys = await tvs("keys", "list", "--data", there, "--json");
     expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
   }));
@@ -224,8 +214,8 @@ test.concurrent("tvs restore is refused while a service runs, with another maste
     await expectRefusal(wrongKey, 1, "is not the one that this backup was made with");
     const sandbox = tvs("restore", file, "--sandbox", "--data", `${folder}/sandbox`);
     await expectRefusal(sandbox, 1, "backup of a live database");
-    expect(existsSync(`${folder}/sandbox`)).toBe(false);
-    writeFileSync(`${folder}/text`, "no backup");
+    expect(fs.existsSync(`${folder}/sandbox`)).toBe(false);
+    fs.writeFileSync(`${folder}/text`, "no backup");
     await expectRefusal(tvs("restore", `${folder}/text`, "--force"), 1);
     await expectRefusal(tvs("restore", `${folder}/none`, "--force"), 2);
   }));

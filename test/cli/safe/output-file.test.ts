@@ -1,15 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { prepareOutput } from "../../../cli/safe/output-file.ts";
 import { type Config, readConfig } from "../../../src/config.ts";
@@ -31,8 +21,8 @@ function withRegister(act: (world: World) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const [first, extract] = [join(folder, "first.csv"), join(folder, "extract.csv")];
-    writeFileSync(first, csv([row(1)]));
-    writeFileSync(extract, csv([row(2)]));
+    fs.writeFileSync(first, csv([row(1)]));
+    fs.writeFileSync(extract, csv([row(2)]));
     const run = (...words: string[]) => runTvs(words, { dataDir });
     await makeRegister(dataDir);
     expect((await run("teachers", "import", first)).code).toBe(0);
@@ -46,7 +36,7 @@ async function teachersIn({ run }: World): Promise<number> {
 
 async function expectRefused(world: World, ended: ReturnType<typeof runTvs>, words: string): Promise<void> {
   await expectRefusal(ended, 2, words);
-  expect(readdirSync(world.folder).filter((name) => name.startsWith(".tvs-"))).toEqual([]);
+  expect(fs.readdirSync(world.folder).filter((name) => name.startsWith(".tvs-"))).toEqual([]);
 }
 
 /** Expects a path to be refused by the function that all commands use, also with --force. */
@@ -58,10 +48,10 @@ function expectNoOutput(path: string, config: Config, words: string, inputs: rea
 test.concurrent("an output path is refused if it names a file of the register, directly or through a link", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
-    symlinkSync(dataDir, join(folder, "way"));
-    symlinkSync(join(dataDir, "later.json"), join(folder, "dangling.json"));
-    mkdirSync(join(folder, "sub"));
-    const key = readFileSync(join(dataDir, "master.key"), "utf8");
+    fs.symlinkSync(dataDir, join(folder, "way"));
+    fs.symlinkSync(join(dataDir, "later.json"), join(folder, "dangling.json"));
+    fs.mkdirSync(join(folder, "sub"));
+    const key = fs.readFileSync(join(dataDir, "master.key"), "utf8");
     const own = ["tvs.db", "tvs.db-wal", "tvs.db.lock", "new.json"].map((name) => join(dataDir, name));
     const links = [join(folder, "way", "master.key"), `${folder}/sub/../data/master.key`];
     const config = readConfig({ data: dataDir }, {});
@@ -69,7 +59,7 @@ test.concurrent("an output path is refused if it names a file of the register, d
     expectNoOutput(join(folder, "dangling.json"), config, "symbolic link");
     const overKey = ["--force", "--report", join(dataDir, "master.key")];
     await expectRefused(world, run("teachers", "import", extract, ...overKey), "belongs to the register");
-    expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
+    expect(fs.readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
     expect(await teachersIn(world)).toBe(1);
     expect((await run("doctor", "--full")).code).toBe(0);
   }));
@@ -77,10 +67,10 @@ test.concurrent("an output path is refused if it names a file of the register, d
 test.concurrent("an output path is refused if it is a database outside the data folder, or that database's log, lock or key", () =>
   withTempDir(async (folder) => {
     const [extract, elsewhere] = [join(folder, "extract.csv"), join(folder, "elsewhere")];
-    writeFileSync(extract, csv([row(1)]));
-    mkdirSync(elsewhere);
-    mkdirSync(join(folder, "named"));
-    symlinkSync(join(elsewhere, "real.db"), join(folder, "named", "link.db"));
+    fs.writeFileSync(extract, csv([row(1)]));
+    fs.mkdirSync(elsewhere);
+    fs.mkdirSync(join(folder, "named"));
+    fs.symlinkSync(join(elsewhere, "real.db"), join(folder, "named", "link.db"));
     const where = ["--data", join(folder, "data"), "--database", `file:${folder}/named/link.db`];
     const run = (...words: string[]) => runTvs(["teachers", "import", extract, ...where, ...words]);
     expect((await run()).code).toBe(0);
@@ -97,31 +87,31 @@ test.concurrent("an output file replaces an existing file only with --force, and
     const { folder, dataDir, extract, run } = world;
     const files = ["report.json", "copy.db", "list.csv"].map((name) => join(folder, name));
     const [report = "", copy = "", list = ""] = files;
-    for (const name of files) writeFileSync(name, "mine");
+    for (const name of files) fs.writeFileSync(name, "mine");
     const roster = ["roster", extract, "--purpose", "EMPLOYER_BACKGROUND_CHECK", "--out", list];
     const lines = [["teachers", "import", extract, "--report", report], ["backup", copy], roster];
     for (const line of lines) await expectRefused(world, run(...line), "already exists");
     expect(await teachersIn(world)).toBe(1);
-    for (const name of files) expect(readFileSync(name, "utf8")).toBe("mine");
+    for (const name of files) expect(fs.readFileSync(name, "utf8")).toBe("mine");
     // A second name of the key: the name is replaced, and never the file that it shares with the key.
-    const key = readFileSync(join(dataDir, "master.key"), "utf8");
+    const key = fs.readFileSync(join(dataDir, "master.key"), "utf8");
     const second = join(folder, "second-name");
-    linkSync(join(dataDir, "master.key"), second);
+    fs.linkSync(join(dataDir, "master.key"), second);
     await run("teachers", "import", extract, "--force", "--report", second);
-    expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
-    expect(JSON.parse(readFileSync(second, "utf8"))).toMatchObject({ rows: 1 });
+    expect(fs.readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
+    expect(JSON.parse(fs.readFileSync(second, "utf8"))).toMatchObject({ rows: 1 });
     for (const line of lines) expect((await run(...line, "--force")).stderr).toBe("");
-    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ rows: 1, unchanged: 1 });
-    expect(readFileSync(list, "utf8")).toStartWith("line,reg_no");
+    expect(JSON.parse(fs.readFileSync(report, "utf8"))).toMatchObject({ rows: 1, unchanged: 1 });
+    expect(fs.readFileSync(list, "utf8")).toStartWith("line,reg_no");
     expect((await run("backup", "verify", copy)).code).toBe(0);
-    for (const name of files) expect(statSync(name).mode & 0o777).toBe(0o600);
+    for (const name of files) expect(fs.statSync(name).mode & 0o777).toBe(0o600);
   }));
 
 test.concurrent("an output path is refused if it is an input, a folder, a device, a link or `-`, or its folder does not exist", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
-    const before = readFileSync(extract, "utf8");
-    linkSync(extract, join(folder, "hard"));
+    const before = fs.readFileSync(extract, "utf8");
+    fs.linkSync(extract, join(folder, "hard"));
     const refused: [string, string][] = [
       [extract, "is a file that the command reads"],
       [join(folder, "hard"), "is a file that the command reads"],
@@ -136,10 +126,10 @@ test.concurrent("an output path is refused if it is an input, a folder, a device
     for (const [report, words] of refused) expectNoOutput(report, config, words, [extract]);
     const overExtract = run("teachers", "import", extract, "--force", "--report", extract);
     await expectRefused(world, overExtract, "is a file that the command reads");
-    expect(readFileSync(extract, "utf8")).toBe(before);
-    expect(lstatSync("/dev/null").isCharacterDevice()).toBe(true);
+    expect(fs.readFileSync(extract, "utf8")).toBe(before);
+    expect(fs.lstatSync("/dev/null").isCharacterDevice()).toBe(true);
     expect(await teachersIn(world)).toBe(1);
-    expect(existsSync(join(folder, "none"))).toBe(false);
+    expect(fs.existsSync(join(folder, "none"))).toBe(false);
   }));
 
 test.concurrent("if another program creates the output file during the work, that file stays, and the output is kept under another name", () =>
@@ -148,12 +138,12 @@ test.concurrent("if another program creates the output file during the work, tha
     for (const force of [false, true]) {
       const path = join(folder, `report-${force}.json`);
       const report = prepareOutput({ flag: "--report", path, force, config });
-      writeFileSync(join(folder, "theirs"), "theirs");
-      symlinkSync(join(folder, "theirs"), path);
+      fs.writeFileSync(join(folder, "theirs"), "theirs");
+      fs.symlinkSync(join(folder, "theirs"), path);
       const refusal = (await catchError(report.write("ours"))) as { code: string; message: string };
       expect(refusal.code).toBe("REFUSED");
-      expect(readFileSync(path, "utf8")).toBe("theirs");
+      expect(fs.readFileSync(path, "utf8")).toBe("theirs");
       const kept = /is in (.*)$/.exec(refusal.message)?.[1] ?? "";
-      expect(readFileSync(kept, "utf8")).toBe("ours");
+      expect(fs.readFileSync(kept, "utf8")).toBe("ours");
     }
   }));

@@ -47,9 +47,8 @@ test("a database whose master key is missing is refused, and no new master key i
   withStores(async ({ folder, settings }) => {
     await unlockSecrets(configOf(folder), settings);
     unlinkSync(join(folder, "master.key"));
-    const refusal = await catchError(unlockSecrets(configOf(folder), settings));
-    expect(refusal).toMatchObject({ code: "MASTER_KEY_MISSING" });
-    expect(String(refusal)).toContain("TVS_MASTER_KEY");
+    const refusal = { code: "MASTER_KEY_MISSING", message: expect.stringContaining("TVS_MASTER_KEY") };
+    expect(await catchError(unlockSecrets(configOf(folder), settings))).toMatchObject(refusal);
     expect(existsSync(join(folder, "master.key"))).toBe(false);
   }));
 
@@ -57,12 +56,10 @@ test("a database is refused with another master key, from a file or the environm
   withStores(async ({ folder, settings }) => {
     const { check } = await unlockSecrets(configOf(folder), settings);
     const other = newMasterKey();
-    const wrong = [configOf(folder, other), configOf(folder)];
     writeFileSync(join(folder, "master.key"), `${other}\n`);
-    for (const config of wrong) {
-      const refusal = await catchError(unlockSecrets(config, settings));
-      expect(refusal).toMatchObject({ code: "MASTER_KEY_WRONG" });
-      expect(String(refusal)).not.toContain(other);
+    for (const config of [configOf(folder, other), configOf(folder)]) {
+      const refusal = { code: "MASTER_KEY_WRONG", message: expect.not.stringContaining(other) };
+      expect(await catchError(unlockSecrets(config, settings))).toMatchObject(refusal);
     }
     expect((await settings.read()).get("master_key_check")).toBe(check);
   }));

@@ -9,7 +9,7 @@ import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { withEndpoint } from "../../harness/endpoint.ts";
 import { until } from "../../harness/eventually.ts";
-import { makeFolder } from "../../harness/folder.ts";
+import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { type Service, startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
@@ -17,21 +17,16 @@ import { openSite } from "../../pages/site.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
-let folder: Awaited<ReturnType<typeof makeFolder>>;
+const dataDir = sharedFolder();
 let service: Service;
 
 beforeAll(async () => {
-  folder = await makeFolder();
-  service = await startService({ dataDir: folder.path, args: ["--sandbox"] });
+  service = await startService({ dataDir, args: ["--sandbox"] });
 });
+afterAll(async () => expect(await service?.stop()).toBe(0));
 
-afterAll(async () => {
-  expect(await service?.stop()).toBe(0);
-  await folder?.remove();
-});
-
-const tvs = (line: string) => runTvs(line.split(" "), { dataDir: folder.path });
-const json = <T>(line: string) => runJson<T>(line.split(" "), { dataDir: folder.path });
+const tvs = (line: string) => runTvs(line.split(" "), { dataDir });
+const json = <T>(line: string) => runJson<T>(line.split(" "), { dataDir });
 
 test("tvs trigger in a sandbox causes an event, which a receiver on localhost gets with a valid signature", () =>
   withEndpoint(
@@ -41,9 +36,8 @@ test("tvs trigger in a sandbox causes an event, which a receiver on localhost ge
       const set = `partners webhook set demo ${local} --sandbox`;
       const { secret } = await json<{ secret: string }>(set);
       expect(await json(set)).toMatchObject({ secret });
-      const caused = await json<{ eventId: string; deliveries: { deliveryId: string }[] }>(
-        "trigger license.revoked",
-      );
+      type Caused = { eventId: string; deliveries: { deliveryId: string }[] };
+      const caused = await json<Caused>("trigger license.revoked");
       expect(caused.deliveries).toHaveLength(1);
       await until(() => received.length > 0);
       const [{ headers, body } = { headers: {}, body: "" }] = received;
@@ -62,10 +56,8 @@ test("tvs trigger in a sandbox causes an event, which a receiver on localhost ge
   ));
 
 test("a sandbox refuses webhooks over http and to private addresses, except to its own machine", async () => {
-  for (const url of ["http://10.0.0.1:3000", "http://localhost.example:3000", "https://10.0.0.1"]) {
-    const refused = await tvs(`partners webhook set demo ${url} --sandbox`);
-    expect([url, refused.code]).toEqual([url, 1]);
-  }
+  for (const url of ["http://10.0.0.1:3000", "http://localhost.example:3000", "https://10.0.0.1"])
+    await expectRefusal(tvs(`partners webhook set demo ${url} --sandbox`), 1);
 });
 
 test("tvs sandbox reset restores the teachers, the event filter and the watch list, and removes the webhook", async () => {
@@ -105,22 +97,21 @@ test("a starting sandbox replaces a revoked demo key, and keeps the new key at t
 
 test.each(["trigger license.revoked", "sandbox reset"])(
   "tvs %s on a live register is refused and changes nothing",
-  async (line) => {
-    const configuration = await makeFolder();
-    await makeRegister(configuration.path);
-    const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
-    const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
-    const words = [...line.split(" "), "--data", configuration.path];
-    await expectRefusal(runTvs(words), 2, "only a live register");
-    const database = `file:${join(configuration.path, "tvs.db")}`;
-    await expectRefusal(runTvs([...words, "--database", database]), 1, "is for a sandbox only");
-    expect([names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()]).toEqual(before);
-    await configuration.remove();
-  },
+  (line) =>
+    withTempDir(async (dataDir) => {
+      await makeRegister(dataDir);
+      const database = join(dataDir, "tvs.db");
+      const names = () => readdirSync(dataDir).filter((name) => !/-(?:wal|shm)$/.test(name));
+      const before = [names(), readFileSync(database).toBase64()];
+      const words = [...line.split(" "), "--data", dataDir];
+      await expectRefusal(runTvs(words), 2, "only a live register");
+      await expectRefusal(runTvs([...words, "--database", `file:${database}`]), 1, "is for a sandbox only");
+      expect([names(), readFileSync(database).toBase64()]).toEqual(before);
+    }),
 );
 
 test("tvs trigger creates no register if there is none", async () => {
-  const nowhere = join(folder.path, "nowhere");
+  const nowhere = join(dataDir, "nowhere");
   expect((await runTvs(["trigger", "license.revoked", "--data", nowhere])).code).toBe(2);
   expect(existsSync(nowhere)).toBe(false);
 });

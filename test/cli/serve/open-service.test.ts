@@ -33,18 +33,13 @@ test("a starting service sends a delivery that a killed service had leased, befo
       const sent = await testWebhook(operator, "agency");
       const now = Date.now();
       const lease = { token: "of the dead", now, until: now + 3_600_000 };
-      const claims = await operator.stores.outbox.lease(
-        [{ partnerId: "agency", limit: 8, except: [] }],
-        lease,
-      );
-      expect(claims).toHaveLength(1);
+      const partners = [{ partnerId: "agency", limit: 8, except: [] }];
+      expect(await operator.stores.outbox.lease(partners, lease)).toHaveLength(1);
       return sent;
     });
     expect(await withSender(world.dataDir, () => received.promise)).toContain(deliveryId);
-    expect(await world.json(`webhooks show ${deliveryId}`)).toMatchObject({
-      state: "delivered",
-      attempts: 1,
-    });
+    const delivered = { state: "delivered", attempts: 1 };
+    expect(await world.json(`webhooks show ${deliveryId}`)).toMatchObject(delivered);
   } finally {
     receiver.close();
     await world.remove();
@@ -56,9 +51,8 @@ test("health is 503 from the first write that a full disk refused until the disk
     await makeRegister(folder);
     let offsetMs = 0;
     const clock = { now: () => systemClock.now() + offsetMs };
-    const { operator, service, isDiskRefusing, close } = await openService(readConfig({ data: folder }, {}), {
-      clock,
-    });
+    const config = readConfig({ data: folder }, {});
+    const { operator, service, isDiskRefusing, close } = await openService(config, { clock });
     try {
       const { keyKind: kind, secrets } = operator;
       const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
@@ -76,11 +70,9 @@ test("health is 503 from the first write that a full disk refused until the disk
         offsetMs += 2_000;
         return ask("/health");
       };
-      const limit = async (pages: string) => {
-        await operator.driver.query(`PRAGMA max_page_count = ${pages}`);
-      };
+      const limit = (pages: unknown) => operator.driver.query(`PRAGMA max_page_count = ${pages}`);
       const [size] = await operator.driver.query("PRAGMA page_count");
-      await limit(String(size?.page_count));
+      await limit(size?.page_count);
       expect(await health()).toBe(200);
       let answered = 0;
       while ((await ask("/lookup/by-tid/1")) === 200) answered++;
@@ -90,7 +82,7 @@ test("health is 503 from the first write that a full disk refused until the disk
       expect(await health()).toBe(503);
       expect(await health()).toBe(503);
       expect(isDiskRefusing()).toBe(true);
-      await limit("1000000");
+      await limit(1_000_000);
       expect(await health()).toBe(200);
       expect(await ask("/lookup/by-tid/1")).toBe(200);
       const [left] = await operator.driver.query(`SELECT count(*) AS n FROM idempotency`);

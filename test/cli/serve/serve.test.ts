@@ -12,8 +12,7 @@ setDefaultTimeout(testTimeoutMs);
 
 const linkPattern =
   /^console (http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+) \(opens once, within five minutes\)$/m;
-const open = (link: string, headers: Record<string, string> = {}) =>
-  fetch(link, { redirect: "manual", headers });
+const open = (link: string) => fetch(link, { redirect: "manual" });
 
 const folder = sharedFolder();
 let service: Service;
@@ -27,8 +26,7 @@ test("tvs console says how to start a service, or how to restart one that has no
   service = await startService({ dataDir: folder });
   try {
     const closed = await tvsConsole("--json");
-    expect(closed.code).toBe(1);
-    expect(closed.json<{ error: { code: string } }>().error.code).toBe("REFUSED");
+    expect([closed.code, closed.json()]).toMatchObject([1, { error: { code: "REFUSED" } }]);
     expect(closed.stderr).toContain("restart it with `tvs serve --admin-port 9464`");
   } finally {
     await service.stop();
@@ -45,11 +43,10 @@ test("tvs console prints a link to the running service's console, and a restart 
     expect((await open(printed)).status).toBe(410);
     const made = await runJson<{ url: string; expiresAt: string }>(["console", "--data", folder]);
     expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(4 * 60_000);
-    const entered = await open(made.url);
-    const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
-    const page = await (
-      await fetch(new URL(entered.headers.get("location") ?? "", made.url), { headers: { Cookie } })
-    ).text();
+    const { headers } = await open(made.url);
+    const Cookie = (headers.get("set-cookie") ?? "").replace(/;.*$/, "");
+    const entered = fetch(new URL(headers.get("location") ?? "", made.url), { headers: { Cookie } });
+    const page = await (await entered).text();
     expect(page).toContain("The register is empty: lookups and checks are answered with 503");
     await expectCommands(page);
   } finally {

@@ -31,31 +31,25 @@ async function offered(...words: string[]): Promise<string[]> {
 }
 
 test.each([
-  [["ke"], ["keys"]],
-  [["he"], ["help"]],
-  [
-    ["help", "ke"],
-    ["keys", "key-theft"],
-  ],
-  [["help", "--print", "al"], ["alerts.yml"]],
-  [["help", "keys", "ro"], ["rotate"]],
-  [["keys", "co"], ["compromise"]],
-  [["partners", "show", ""], ["exam-body"]],
-  [["webhooks", "list", "--partner", ""], ["exam-body"]],
-  [
-    ["webhooks", "list", "--state", "d"],
-    ["delivered", "dead"],
-  ],
-  [["webhooks", "list", "--state=p"], ["--state=pending"]],
-  [["partners", "add", "x", "--scopes", "batch,lookup_by_n"], ["batch,lookup_by_nin"]],
-  [["partners", "webhook", "set", "exam-body", "u", "--events", "all,license.v"], ["all,license.verified"]],
-  [["keys", "rotate", "--no"], ["--now"]],
-  [["keys", "rotate", "--now", "--n"], []],
-  [["partners", "add", "e"], []],
-  [["backup", "/tmp/f"], []],
-  [["nonsense", ""], []],
-])("shell completion of %p offers %p", async (words, expected) => {
-  expect(await offered(...words)).toEqual(expected);
+  ["ke", "keys"],
+  ["he", "help"],
+  ["help ke", "keys key-theft"],
+  ["help --print al", "alerts.yml"],
+  ["help keys ro", "rotate"],
+  ["keys co", "compromise"],
+  ["partners show ", "exam-body"],
+  ["webhooks list --partner ", "exam-body"],
+  ["webhooks list --state d", "delivered dead"],
+  ["webhooks list --state=p", "--state=pending"],
+  ["partners add x --scopes batch,lookup_by_n", "batch,lookup_by_nin"],
+  ["partners webhook set exam-body u --events all,license.v", "all,license.verified"],
+  ["keys rotate --no", "--now"],
+  ["keys rotate --now --n", ""],
+  ["partners add e", ""],
+  ["backup /tmp/f", ""],
+  ["nonsense ", ""],
+])("shell completion of `%s` offers `%s`", async (line, expected) => {
+  expect((await offered(...line.split(" "))).join(" ")).toBe(expected);
 });
 
 test("shell completion offers the key ids of the database", async () => {

@@ -67,14 +67,13 @@ test("the help of a command shows its operands, required options, other options 
   expect(text).toEndWith("EXAMPLE\n  tvs import extract.csv\n");
 });
 
-test.each([["--help"], ["serve --help"], ["partners webhook set --help"], ["teachers import --help"]])(
-  "the help of tvs %s fits 80 columns, except its examples",
-  async (words) => {
-    const { stdout } = await runTvs(words.split(" "));
+test("the help of a command fits 80 columns, except its examples", async () => {
+  for (const words of ["", "serve ", "partners webhook set ", "teachers import "]) {
+    const { stdout } = await runTvs(`${words}--help`.split(" "));
     const [text = ""] = stdout.split("\nEXAMPLE");
-    for (const line of text.split("\n")) expect([line, line.length <= 80]).toEqual([line, true]);
-  },
-);
+    expect(text.split("\n").filter(({ length }) => length > 80)).toEqual([]);
+  }
+});
 
 test("the refusal of a mistyped option before the command names the option", async () => {
   for (const words of [["--jsn"], ["keys", "--jsn=x"]])

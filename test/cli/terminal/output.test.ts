@@ -30,7 +30,7 @@ test("every error code has the exit code that this table lists, because exit cod
     expect([code, exitCodeOf(new TvsError(code as ErrorCode, "x"))]).toEqual([code, exit]);
 });
 
-const since = sinceArg("Only").read;
+const [since, limit] = [sinceArg("Only").read, limitArg(50).read];
 const aTime = "--flag must be an ISO 8601 time such as 2026-01-31T12:00:00Z";
 
 test.each([
@@ -61,13 +61,7 @@ test.each([
     ["", "-1", "1.0", "1e3", " 1", "12345678901", "0x1"],
     "--flag must be a whole number",
   ],
-  [
-    "a limit",
-    limitArg(50).read,
-    { "1": 1, "100000": 100_000 },
-    ["0", "100001"],
-    "--flag must be from 1 to 100000",
-  ],
+  ["a limit", limit, { "1": 1, "100000": 100_000 }, ["0", "100001"], "--flag must be from 1 to 100000"],
 ])("an option reads %s, and refuses a wrong value by its name", (_name, read, good, bad, message) => {
   for (const [text, value] of Object.entries(good)) expect(read(text, "--flag")).toBe(value);
   for (const text of bad) expect([text, refusalOf(read, text)]).toEqual([text, message]);
@@ -79,14 +73,9 @@ test("a printed table is aligned, without lines, colour or trailing spaces", () 
 });
 
 test("a printed record has a line for each member", () => {
-  expect(formatRecord({ id: 1, name: "Ada", on: false, none: null, missing: undefined, empty: "" })).toBe(
-    ["id       1", "name     Ada", "on       false", "none     -", "missing  -", "empty    -"].join("\n"),
-  );
-});
-
-test("control characters of values are escaped in printed tables and records", () => {
-  expect(formatTable(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
-  expect(formatRecord({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
+  const record = { id: 1, name: "Ada", on: false, none: null, missing: undefined, empty: "" };
+  const lines = ["id       1", "name     Ada", "on       false", "none     -", "missing  -", "empty    -"];
+  expect(formatRecord(record)).toBe(lines.join("\n"));
 });
 
 test("a printed table shows times to the second, and a printed record shows them in full", () => {
@@ -104,7 +93,10 @@ test("the long list of a printed record continues on further lines, and no word 
   expect([...shown.matchAll(/PURPOSE_NUMBER_\d/g)].map(([name]) => name)).toEqual(purposes);
 });
 
-test("a hidden character beyond U+FFFF is escaped as two surrogates, and readable text is unchanged", () => {
+test("control and hidden characters of printed values are escaped, and readable text is unchanged", () => {
+  expect(formatTable(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
+  expect(formatRecord({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
+  // A character beyond U+FFFF is escaped as two surrogates.
   const hidden = "a\u{e0041}b";
   expect(escapeControls(hidden)).toBe("a\\udb40\\udc41b");
   expect(JSON.parse(`"${escapeControls(hidden)}"`)).toBe(hidden);

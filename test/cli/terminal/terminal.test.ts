@@ -25,16 +25,10 @@ async function keys(): Promise<Key[]> {
 }
 
 test.each([60, 120])("printed tables of keys, partners and checks fit %d columns", async (columns) => {
-  for (const args of [
-    ["keys", "list"],
-    ["partners", "list"],
-    ["doctor"],
-    ["status"],
-    ["partners", "show", "agency"],
-  ]) {
-    const { code, text } = await onTerminal(args, { dataDir, columns });
-    for (const line of text.split("\n")) expect([line, line.length <= columns]).toEqual([line, true]);
-    if (args[0] !== "keys") continue;
+  for (const line of ["keys list", "partners list", "doctor", "status", "partners show agency"]) {
+    const { code, text } = await onTerminal(line.split(" "), { dataDir, columns });
+    expect(text.split("\n").filter(({ length }) => length > columns)).toEqual([]);
+    if (line !== "keys list") continue;
     expect(code).toBe(0);
     for (const { kid } of await keys()) expect(text).toContain(kid);
     expect(text).toMatch(columns < 120 ? /^STATE +active$/m : /^STATE +active$|^KID +STATE/m);

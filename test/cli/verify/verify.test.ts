@@ -12,7 +12,7 @@ let temp: string;
 let remove: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ path: temp, remove } = await makeFolder());
+  ({ path: temp, remove } = makeFolder());
 });
 afterEach(() => remove());
 

@@ -17,9 +17,8 @@ type Vector = {
   readonly reason: string | null;
 };
 
-const vectors: Vector[] = await Bun.file(
-  join(import.meta.dir, "../../fixtures/webhooks/vectors.json"),
-).json();
+const vectorsFile = join(import.meta.dir, "../../fixtures/webhooks/vectors.json");
+const vectors: Vector[] = await Bun.file(vectorsFile).json();
 
 const folder = sharedFolder();
 
@@ -74,13 +73,11 @@ testEach("the example receive refuses to start with a missing or malformed secre
   }
 });
 
-test.each([...languages])(
-  "the example receive in $name parses the signature header with the common pattern",
-  async (one) => {
-    const source = await readFile(one.file("receive"), "utf8");
+test("the example receive of each language parses the signature header with the common pattern", async () => {
+  const sources = languages.map((one) => readFile(one.file("receive"), "utf8"));
+  for (const source of await Promise.all(sources))
     expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");
-  },
-);
+});
 
 testEach(
   "the example receive answers 204 to a genuine delivery, 400 to a forged one and 413 above 64 KiB",

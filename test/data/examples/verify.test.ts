@@ -38,6 +38,13 @@ const verdicts = ["valid", "refused", "undecidable"];
 
 type Case = { readonly name: string; readonly words: readonly string[]; readonly expected: string };
 
+/** Writes an input into the folder of the tests. @returns its case */
+async function caseOf(name: string, input: string | Uint8Array, expected: string): Promise<Case> {
+  const file = join(folder, `case-${name.replaceAll(/\W+/g, "-")}`);
+  await writeFile(file, input);
+  return { name, words: wordsOf(file, null, null), expected };
+}
+
 function wordsOf(input: string, jwks: string | null, keyHistory: string | null): string[] {
   const keys = [jwks ?? "jwks.json", keyHistory ?? "history.jose"];
   return [input, ...keys.map((name) => join(fixtures, "keys", name)), issuer, audience];
@@ -61,24 +68,21 @@ function fixtureCases(language: Language): Case[] {
 }
 
 /** Envelopes as the clock of this machine would have them, 30 seconds of which may be a clock that is wrong. */
-async function clockCases(folder: string): Promise<Case[]> {
+async function clockCases(): Promise<Case[]> {
   const now = Math.floor(Date.now() / 1000);
-  const made = {
-    "signed now": [{ iat: now }, "valid"],
-    "signed by a clock that is 30 s ahead": [{ iat: now + 30 }, "valid"],
-    "signed in an hour": [{ iat: now + 3600 }, "refused"],
-    "expired an hour ago": [{ iat: now - 7200, exp: now - 3600 }, "refused"],
-    "expires in an hour": [{ iat: now, exp: now + 3600 }, "valid"],
-    "valid from in an hour": [{ iat: now, nbf: now + 3600 }, "refused"],
-    "valid since an hour": [{ iat: now, nbf: now - 3600 }, "valid"],
-  } as const;
-  return Promise.all(
-    Object.entries(made).map(async ([name, [change, expected]]) => {
-      const file = join(folder, `${name.replaceAll(" ", "-")}.json`);
-      await writeFile(file, JSON.stringify(envelope(change)));
-      return { name, words: wordsOf(file, null, null), expected };
-    }),
+  const made = [
+    ["signed now", { iat: now }, "valid"],
+    ["signed by a clock that is 30 s ahead", { iat: now + 30 }, "valid"],
+    ["signed in an hour", { iat: now + 3600 }, "refused"],
+    ["expired an hour ago", { iat: now - 7200, exp: now - 3600 }, "refused"],
+    ["expires in an hour", { iat: now, exp: now + 3600 }, "valid"],
+    ["valid from in an hour", { iat: now, nbf: now + 3600 }, "refused"],
+    ["valid since an hour", { iat: now, nbf: now - 3600 }, "valid"],
+  ] as const;
+  const cases = made.map(([name, change, expected]) =>
+    caseOf(name, JSON.stringify(envelope(change)), expected),
   );
+  return Promise.all(cases);
 }
 
 /** Two languages run every answer, the others one answer with each kind of list. */
@@ -130,11 +134,8 @@ async function damagedCases(folder: string): Promise<Case[]> {
   ]);
   const pack = await write("pack-utf-16.json", utf16(`\uFEFF${offlinePack(history, [])}`, "le"));
   const genuine = await write("genuine.json", json);
-  const texts = Object.entries(damagedTexts(json)).map(
-    async ([name, { bytes, verdict }], index): Promise<Case> => {
-      const words = wordsOf(await write(`damaged-${index}`, bytes), null, null);
-      return { name, words, expected: verdict === "valid" ? "valid" : "TEXT_DAMAGED" };
-    },
+  const texts = Object.entries(damagedTexts(json)).map(([name, { bytes, verdict }]) =>
+    caseOf(name, bytes, verdict === "valid" ? "valid" : "TEXT_DAMAGED"),
   );
   return [
     ...(await Promise.all(texts)),
@@ -144,7 +145,7 @@ async function damagedCases(folder: string): Promise<Case[]> {
 }
 
 /** Tokens of the other types that the service signs, with the claims of an envelope; and a mark inside a header. */
-async function typeCases(folder: string): Promise<Case[]> {
+async function typeCases(): Promise<Case[]> {
   const types = ["tvs-statement+jwt", "secevent+jwt", "key-history+jwt", "statuslist+jwt", "at+jwt"];
   const { signature } = envelope({ iat: Math.floor(Date.now() / 1000) }) as { signature: string };
   const claims = Buffer.from(signature.split(".")[1] ?? "", "base64url").toString();
@@ -156,13 +157,8 @@ async function typeCases(folder: string): Promise<Case[]> {
     ["no type", header(), "valid"] as const,
     ["a mark in the header", `\uFEFF${header("JWT")}`, "JWS_MALFORMED"] as const,
   ];
-  return Promise.all(
-    cases.map(async ([name, written, expected]): Promise<Case> => {
-      const file = join(folder, `type-${name.replaceAll(/\W+/g, "-")}.jws`);
-      await writeFile(file, signTexts(written, claims, "active"));
-      return { name, words: wordsOf(file, null, null), expected };
-    }),
-  );
+  const signed = (written: string) => signTexts(written, claims, "active");
+  return Promise.all(cases.map(([name, written, expected]) => caseOf(name, signed(written), expected)));
 }
 
 /** The example's verdict, or its reason where a reason is expected, or its whole output if that is an unknown reason. */
@@ -198,12 +194,12 @@ test("every exception of the example verifiers is a fixture", () => {
 const casesOf: Readonly<Record<string, (language: Language) => Promise<readonly Case[]>>> = {
   "answers its fixtures as the verifier does": async (language) => [
     ...fixtureCases(language),
-    ...(await clockCases(folder)),
+    ...(await clockCases()),
   ],
   "finds a withdrawn answer as the verifier does": async (language) =>
     listCasesOf(language, await listCases(folder)),
   "reads UTF-16, and refuses no genuine text that mail or an editor has changed": () => damagedCases(folder),
-  "refuses every other type of token that the service signs": () => typeCases(folder),
+  "refuses every other type of token that the service signs": () => typeCases(),
 };
 for (const [name, cases] of Object.entries(casesOf)) {
   testEach(

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, sign } from "node:crypto";
 import { join } from "node:path";
 import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
@@ -12,17 +12,21 @@ import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { aClock } from "../../harness/clock.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
-import { fixtureKey, readKey } from "../../harness/keys.ts";
+import { fillRing, fixtureKey, readKey } from "../../harness/keys.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 
 const issuer = "https://verify.example.org";
-const startAt = Date.parse("2026-05-01T09:00:00Z");
+export const startAt = Date.parse("2026-05-01T09:00:00Z");
+const dayMs = 86_400_000;
 const batchOf = 20;
 
-export type Signer = { readonly kid: string; readonly privateKey: KeyObject };
+/** The key that signs the attestations. */
+export const signingKey = await fixtureKey("active", startAt);
+const privateKey = createPrivateKey(readKey("active"));
 
 /** Makes attestation `n`, whose JWS is signed and agrees with its row. */
-export function aSignedAttestation(n: number, { kid, privateKey }: Signer): Attestation {
+export function aSignedAttestation(n: number): Attestation {
+  const { kid } = signingKey;
   const plain = anAttestation(n, { issuedAt: startAt / 1000 + n, kid });
   const { verificationId, partnerId, issuedAt, status, eligible } = plain;
   const result = { found: true, source: "new_system", status, eligible, reasons: [], number: n };
@@ -33,53 +37,61 @@ export function aSignedAttestation(n: number, { kid, privateKey }: Signer): Atte
   return { ...plain, jws: `${input}.${signature}` };
 }
 
+/** Stores `count` attestations as one call, from number `from` on. */
+export function attestTo(driver: Driver, from: number, count: number) {
+  return attest(
+    driver,
+    Array.from({ length: count }, (_, at) => aSignedAttestation(from + at)),
+  );
+}
+
+/** The parts of one service over a database, with its own clock and pinned checkpoint. */
+export function aNode(driver: Driver, pinned = aPinnedCheckpoint()) {
+  const stores = createStores(driver);
+  const { evidence: store, settings } = stores;
+  const clock = aClock(new Date(startAt).toISOString());
+  const dependencies = { store, pinned, secrets, clock, issuer };
+  const retaining = { evidence: store, settings, secrets, pinned, clock };
+  const writer = createLogWriter(dependencies);
+  /** Moves the clock to when the first `count` attestations have become ninety days old. */
+  const age = (count: number) => clock.set(new Date(startAt + (count + 1) * 1000 + 90 * dayMs).toISOString());
+  return { driver, stores, store, clock, pinned, dependencies, retaining, writer, age };
+}
+
 /** A database file, and the checkpoint that is pinned outside. */
 export type State = { readonly file: string; readonly pinned: string | null };
 
 /** Works on a database as a service with its own pinned checkpoint. @returns the state afterwards */
 export async function acting<T>(
   { file, pinned: note }: State,
-  run: (opened: ReturnType<typeof openRegister>) => Promise<T>,
+  run: (node: ReturnType<typeof aNode>) => Promise<T>,
 ): Promise<{ state: State; result: T }> {
   const driver = await openFile({ file });
   const pinned = aPinnedCheckpoint(note);
   try {
-    const result = await run(openRegister(driver, pinned));
+    const result = await run(aNode(driver, pinned));
     return { state: { file, pinned: pinned.note }, result };
   } finally {
     await driver.close();
   }
 }
 
-function openRegister(driver: Driver, pinned: ReturnType<typeof aPinnedCheckpoint>) {
-  const stores = createStores(driver);
-  const clock = aClock(new Date(startAt).toISOString());
-  const dependencies = { store: stores.evidence, pinned, secrets, clock, issuer };
-  return { driver, stores, clock, pinned, dependencies, writer: createLogWriter(dependencies) };
-}
-
 /** Makes a database with a log of `count` attestations, and a checkpoint after each twenty. */
-export async function makeLog(folder: string, count: number): Promise<State & { signer: Signer }> {
+export async function makeLog(folder: string, count: number): Promise<State> {
   const empty = { file: join(folder, "made.db"), pinned: null };
-  const { state, result: signer } = await acting(empty, async ({ driver, stores, clock, dependencies }) => {
+  const { state } = await acting(empty, async ({ driver, stores, clock, dependencies }) => {
     await makeSchema(driver);
-    const made = await makeSigner(stores.keys, clock.now());
+    await fillRing(stores.keys, clock.now());
     await ensureLog(dependencies);
-    return made;
   });
-  return { ...(await attestMore(state, { from: 0, count, signer })), signer };
+  return attestMore(state, 0, count);
 }
 
 /** Adds attestations to a state from number `from` on, with a checkpoint after each twenty. */
-export async function attestMore(
-  state: State,
-  { from, count, signer }: { from: number; count: number; signer: Signer },
-): Promise<State> {
+export async function attestMore(state: State, from: number, count: number): Promise<State> {
   const acted = await acting(state, async ({ driver, clock, writer }) => {
     for (let n = from; n < from + count; n += batchOf) {
-      const length = Math.min(batchOf, from + count - n);
-      const made = Array.from({ length }, (_, at) => aSignedAttestation(n + at + 1, signer));
-      await attest(driver, made);
+      await attestTo(driver, n + 1, Math.min(batchOf, from + count - n));
       clock.set(new Date(startAt + (n + batchOf) * 1000).toISOString());
       await writer.checkpoint();
     }
@@ -87,18 +99,12 @@ export async function attestMore(
   return acted.state;
 }
 
-async function makeSigner(keys: ReturnType<typeof createStores>["keys"], now: number): Promise<Signer> {
-  const [active, pending] = [await fixtureKey("active", now), await fixtureKey("pending", now)];
-  await keys.create({ ...active, state: "active", activatedAt: now }, pending);
-  return { kid: active.kid, privateKey: createPrivateKey(readKey("active")) };
-}
-
 /** Deletes the first `count` attestations by retention, ninety days after they were issued. */
 export async function prune(state: State, count: number): Promise<void> {
-  await acting(state, async ({ stores: { evidence, settings }, clock, pinned }) => {
-    await settings.write(retentionSettings("90d", secrets));
-    clock.set(new Date(startAt + (count + 1) * 1000 + 90 * 86_400_000).toISOString());
-    await pruneAttestations({ evidence, settings, secrets, pinned, clock });
+  await acting(state, async ({ stores, age, retaining }) => {
+    await stores.settings.write(retentionSettings("90d", secrets));
+    age(count);
+    await pruneAttestations(retaining);
   });
 }
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { createStores } from "../../../cli/open.ts";
 import {
   beginNextLog,
   createLogWriter,
@@ -16,27 +15,14 @@ import {
   requireHead,
 } from "../../../src/domain/evidence/log.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import type { Driver } from "../../../src/store/driver/driver.ts";
-import { aClock } from "../../harness/clock.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
-import { notesIn } from "./audited-register.ts";
-
-const issuer = "https://verify.example";
-
-/** The log of one node, with its own pinned checkpoint. */
-function aNode(driver: Driver, pinned = aPinnedCheckpoint()) {
-  const { evidence: store } = createStores(driver);
-  const clock = aClock("2026-03-10T12:00:00Z");
-  const dependencies = { store, pinned, secrets, clock, issuer };
-  return { ...dependencies, dependencies, writer: createLogWriter(dependencies) };
-}
+import { aNode, notesIn } from "./audited-register.ts";
 
 type World = ReturnType<typeof aNode> & {
-  driver: Driver;
   attestAll(...numbers: number[]): Promise<unknown>;
   run(sql: string, ...args: string[]): Promise<unknown>;
 };
@@ -44,9 +30,9 @@ type World = ReturnType<typeof aNode> & {
 async function withLog(run: (world: World) => Promise<void>) {
   await withStores(async ({ driver }) => {
     const node = aNode(driver);
-    await ensureLog(node);
+    await ensureLog(node.dependencies);
     await run({
-      ...{ ...node, driver },
+      ...node,
       attestAll: (...numbers) =>
         attest(
           driver,
@@ -202,14 +188,14 @@ describe("a new log", () => {
       const log = await beginNextLog(dependencies, "a test");
       expect(log).toMatchObject({
         number: 2,
-        origin: "verify.example/log/2",
+        origin: "verify.example.org/log/2",
         previous: last?.note,
         firstSize: 2,
       });
       const first = await writer.checkpoint();
       expect(findPredecessorLine(requireHead(first?.note ?? ""))).toBe(makePredecessorLine(last?.note ?? ""));
       expect(requireHead(first?.note ?? "").root).toEqual(requireHead(last?.note ?? "").root);
-      expect(readHead(pinned.note)?.origin).toBe("verify.example/log/2");
+      expect(readHead(pinned.note)?.origin).toBe("verify.example.org/log/2");
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);
     }));
 

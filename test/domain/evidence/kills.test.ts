@@ -4,12 +4,10 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { createPrivateKey } from "node:crypto";
 import { join } from "node:path";
 import { settleRestoredLog } from "../../../cli/evidence/restored-log.ts";
-import { createStores } from "../../../cli/open.ts";
 import { readConfig } from "../../../src/config.ts";
-import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
+import { beginNextLog } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   ensureLog,
   findPredecessorLine,
@@ -21,19 +19,12 @@ import type { Driver, Transaction } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
-import { aClock } from "../../harness/clock.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
-import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
+import { aPinnedCheckpoint } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { readKey } from "../../harness/keys.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
 import { reportTries } from "../../harness/trial.ts";
-import { aSignedAttestation, auditDatabase, notesIn } from "./audited-register.ts";
-
-const issuer = "https://verify.example.org";
-const signer = { kid: "active", privateKey: createPrivateKey(readKey("active")) };
-const clock = aClock("2026-05-01T09:00:00Z");
-const later = aClock("2026-12-01T09:00:00Z");
+import { aNode, attestTo, auditDatabase, notesIn, signingKey } from "./audited-register.ts";
 
 /** A process that dies before its step `left`. No later step happens. */
 function createLife(left: number) {
@@ -75,36 +66,28 @@ function mortal(driver: Driver, { step }: Life): Driver {
 
 type Pinned = ReturnType<typeof aPinnedCheckpoint>;
 
-/** The parts of one process, with its own pinned checkpoint. */
-function aNode(driver: Driver, pinned: Pinned, life?: Life) {
-  const alive = life === undefined ? driver : mortal(driver, life);
-  const { evidence: store, settings } = createStores(alive);
-  const file = {
-    read: pinned.read,
-    write: async (note: string) => {
-      life?.step();
-      return pinned.write(note);
-    },
+/** The parts of one process with its own pinned checkpoint, in which each write is a step of a life. */
+function mortalNode(driver: Driver, pinned: Pinned, life: Life) {
+  const write = (note: string) => {
+    life.step();
+    return pinned.write(note);
   };
-  const dependencies = { store, pinned: file, secrets, clock, issuer };
-  const retaining = { evidence: store, settings, secrets, pinned: file, clock: later };
-  return { store, dependencies, retaining, writer: createLogWriter(dependencies) };
+  return aNode(mortal(driver, life), { ...pinned, write });
 }
 
 type Node = ReturnType<typeof aNode>;
 
-const attestTo = (driver: Driver, from: number, count: number) =>
-  attest(
-    driver,
-    Array.from({ length: count }, (_, at) => aSignedAttestation(from + at, signer)),
-  );
+function applyRetention({ age, retaining }: Node) {
+  age(49);
+  return pruneAttestations(retaining);
+}
 
 /** Makes 45 attestations under two checkpoints, and five without a leaf. */
 async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await makeSchema(driver);
-  const { dependencies, retaining, writer } = aNode(driver, pinned);
+  const { dependencies, stores, writer } = aNode(driver, pinned);
   await ensureLog(dependencies);
-  await retaining.settings.write(retentionSettings("90d", secrets));
+  await stores.settings.write(retentionSettings("90d", secrets));
   await attestTo(driver, 1, 40);
   await writer.checkpoint();
   await attestTo(driver, 41, 5);
@@ -112,9 +95,8 @@ async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await attestTo(driver, 46, 5);
 }
 
-const keys = [{ kid: "active", jwk: signer.privateKey.export({ format: "jwk" }) as never }];
 const audited = (driver: Driver, pinned: string | null) =>
-  auditDatabase(driver, { pinned, keys, allSignatures: false });
+  auditDatabase(driver, { pinned, keys: [signingKey], allSignatures: false });
 
 /** Expects each checkpoint to name the one before it, and all checkpoints from before the kill to be stored. */
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
@@ -131,7 +113,7 @@ async function expectWhole(driver: Driver, seen: readonly string[], pins: readon
 
 const writings: Readonly<Record<string, (node: Node) => Promise<unknown>>> = {
   "append and a checkpoint": ({ writer }) => writer.checkpoint(),
-  retention: ({ retaining }) => pruneAttestations(retaining),
+  retention: applyRetention,
   "a new log": async ({ dependencies, writer }) => {
     await beginNextLog(dependencies, "a test");
     await writer.checkpoint();
@@ -154,7 +136,7 @@ for (const kind of driverKinds)
               await aNode(driver, other).writer.reconcile();
               reportTries({ kills: 1 });
               const life = createLife(steps);
-              await act(aNode(driver, own, life)).catch(() => {});
+              await act(mortalNode(driver, own, life)).catch(() => {});
               isOver = !life.isDead();
               const seen = await notesIn(driver);
               const survivor = aNode(driver, other);
@@ -167,7 +149,7 @@ for (const kind of driverKinds)
               await survivor.writer.reconcile();
               await expectWhole(driver, seen, [own, other]);
               if (name !== "retention") continue;
-              await pruneAttestations(next.retaining);
+              await applyRetention(next);
               await expectWhole(driver, seen, [own, other]);
               expect(await next.store.attested(0, 1)).toMatchObject([{ id: 50 }]);
             }
@@ -204,9 +186,10 @@ test(
       for (let [steps, isOver] = [0, false]; !isOver; steps++) {
         const copy = await openFile({ file: await copied(backup, `${backup}-${steps}`) });
         const life = createLife(steps);
-        const settled = await settleRestoredLog(mortal(copy, life), config, { actor: "a test", clock }).catch(
-          () => null,
-        );
+        const settled = await settleRestoredLog(mortal(copy, life), config, {
+          actor: "a test",
+          clock: aNode(copy).clock,
+        }).catch(() => null);
         isOver = !life.isDead();
         expect(pinned.read()).toBe(memory.note);
         // Before the copy replaces the database, a kill leaves the old database unchanged.

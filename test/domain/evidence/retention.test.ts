@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { createPrivateKey } from "node:crypto";
-import { createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import {
   mayBePruned,
@@ -13,49 +11,33 @@ import {
   verifyRetentionNote,
 } from "../../../src/domain/evidence/retention.ts";
 import { until } from "../../harness/eventually.ts";
-import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
-import { readKey } from "../../harness/keys.ts";
+import { aPinnedCheckpoint } from "../../harness/evidence.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { secrets } from "../../harness/samples.ts";
-import { type TestStores, withStoresAt } from "../../harness/store.ts";
-import { aSignedAttestation, type Signer } from "./audited-register.ts";
+import { withStores } from "../../harness/store.ts";
+import { aNode, aSignedAttestation, attestTo, startAt } from "./audited-register.ts";
 
-const signer: Signer = { kid: "active", privateKey: createPrivateKey(readKey("active")) };
-const startAt = Date.parse("2026-05-01T09:00:00Z");
 const dayMs = 86_400_000;
 
-type World = TestStores & {
-  readonly pinned: ReturnType<typeof aPinnedCheckpoint>;
-  readonly retaining: Parameters<typeof pruneAttestations>[0];
+type World = ReturnType<typeof aNode> & {
   sign(): Promise<unknown>;
   /** Deletes what is too old. @returns how many attestations */
   prune(): Promise<number>;
-  /** Moves the clock to when the first `count` attestations have become ninety days old. */
-  age(count: number): void;
   ids(): Promise<number[]>;
 };
 
 /** Makes a log of `count` attestations, issued a second after each other and kept for ninety days. */
 function withAged(count: number, run: (world: World) => Promise<void>): Promise<void> {
-  return withStoresAt("2026-05-01T09:00:00Z", async (stores) => {
-    const { driver, evidence, settings, clock } = stores;
-    const pinned = aPinnedCheckpoint();
-    await ensureLog({ store: evidence, secrets, issuer: "https://verify.example", clock });
+  return withStores(async ({ driver, rows, settings }) => {
+    const node = aNode(driver);
+    await ensureLog(node.dependencies);
     await settings.write(retentionSettings("90d", secrets));
-    for (let n = 0; n < count; n += 100)
-      await attest(
-        driver,
-        Array.from({ length: Math.min(100, count - n) }, (_, at) => aSignedAttestation(n + at + 1, signer)),
-      );
-    const writer = createLogWriter({ store: evidence, pinned, secrets, clock });
-    const retaining = { evidence, settings, secrets, pinned, clock };
+    for (let n = 0; n < count; n += 100) await attestTo(driver, n + 1, Math.min(100, count - n));
     await run({
-      ...{ ...stores, pinned, retaining },
-      sign: () => writer.checkpoint(),
-      prune: async () => (await pruneAttestations(retaining)).deleted,
-      age: (old) => clock.set(new Date(startAt + (old + 1) * 1000 + 90 * dayMs).toISOString()),
-      ids: async () =>
-        (await driver.query("SELECT id FROM attestations ORDER BY id")).map(({ id }) => Number(id)),
+      ...node,
+      sign: () => node.writer.checkpoint(),
+      prune: async () => (await pruneAttestations(node.retaining)).deleted,
+      ids: async () => (await rows("SELECT id FROM attestations ORDER BY id")).map(({ id }) => Number(id)),
     });
   });
 }
@@ -69,23 +51,23 @@ test("a retention period is given in days or years, and a year is 366 days", () 
 
 describe("attestations older than the retention period", () => {
   test("retention deletes all old attestations across several tiles, and keeps their leaf hashes", () =>
-    withAged(700, async ({ sign, prune, age, ids, evidence }) => {
+    withAged(700, async ({ sign, prune, age, ids, store }) => {
       await sign();
       age(600);
       expect(await prune()).toBe(600);
       expect((await ids())[0]).toBe(601);
       expect(await prune()).toBe(0);
-      expect(await evidence.size()).toBe(700);
+      expect(await store.size()).toBe(700);
     }));
 
   test("retention stores a signed note of how far it deleted, which no other text can replace", () =>
-    withAged(50, async ({ sign, prune, age, evidence, pinned }) => {
+    withAged(50, async ({ sign, prune, age, store, pinned }) => {
       await sign();
       age(20);
       await prune();
-      const [log] = await evidence.logs();
+      const [log] = await store.logs();
       if (log === undefined) throw new Error("there is no log");
-      const note = (await evidence.retention()) ?? "";
+      const note = (await store.retention()) ?? "";
       expect(await verifyRetentionNote(note, log)).toEqual({
         position: 20,
         issuedBefore: startAt / 1000 + 21,
@@ -115,7 +97,7 @@ describe("attestations older than the retention period", () => {
   ])("retention stops at an attestation that %s", (_what, change, deleted, held) =>
     withAged(10, async ({ retaining, sign, age, driver, ids }) => {
       await sign();
-      const { jws } = aSignedAttestation(1, signer);
+      const { jws } = aSignedAttestation(1);
       await driver.batch([{ sql: change, args: [jws] }]);
       age(8);
       expect(await pruneAttestations(retaining)).toEqual({ deleted, held });
@@ -132,7 +114,7 @@ describe("attestations older than the retention period", () => {
     }));
 
   test("retention deletes nothing because of a setting or a note that this service did not write", () =>
-    withAged(10, async ({ sign, prune, age, settings, driver, evidence }) => {
+    withAged(10, async ({ sign, prune, age, stores: { settings }, driver, store }) => {
       await sign();
       age(8);
       await settings.write({ keep_attestations: "100d" });
@@ -142,7 +124,7 @@ describe("attestations older than the retention period", () => {
       expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);
       expect(await prune()).toBe(8);
-      expect((await evidence.retention())?.split("\n")[2]).toBe("8");
+      expect((await store.retention())?.split("\n")[2]).toBe("8");
     }));
 
   test("two processes that apply retention at the same time delete each old attestation once", () =>
@@ -157,7 +139,7 @@ describe("attestations older than the retention period", () => {
 
 test("an id may be that of a deleted attestation only after a retention note names a later time", () =>
   withAged(5, async ({ retaining, sign, prune, age }) => {
-    const { verificationId } = aSignedAttestation(1, signer);
+    const { verificationId } = aSignedAttestation(1);
     expect(mayBePruned(await readRetentionState(retaining), verificationId)).toBe(false);
     await sign();
     age(3);

@@ -1,13 +1,15 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { verifierKeyOf } from "../../../src/domain/evidence/log.ts";
 import { computeRoot, consistencyProof, inclusionProof } from "../../../src/domain/evidence/tree.ts";
 import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
 import { readNote, readVerifierKey, verifyEd25519 } from "../../../src/partner/signed-note.ts";
-import { attestCalls, newestNote, withLog } from "../../harness/evidence-log.ts";
+import { attestCalls } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { withTestContext } from "../../harness/service.ts";
 
 /** Debian's golang-golang-x-mod-dev, which Go finds without modules and without a network. */
 const goPath = "/usr/share/gocode";
@@ -31,14 +33,16 @@ type Question = {
 type Answer = Omit<Question, "Jws"> & { Text: string; Verified: number; Wrong: string[] };
 
 /** Collects every proof of a log of eleven attestations. */
-function askOfLog(dataDir: string, note: string): Promise<Question> {
-  return withLog(dataDir, async ({ stores: { evidence } }) => {
+function askOfLog(dataDir: string): Promise<Question> {
+  return withTestContext(dataDir, async (operator) => {
+    const { evidence } = operator.stores;
     const [log] = await evidence.logs();
-    if (log === undefined) throw new Error("there is no log");
+    const checkpoint = await logWriterOf(operator).checkpoint();
+    if (log === undefined || checkpoint === null) throw new Error("there is no log");
     const read = evidence.tiles;
     const question: Question = {
       Vkey: await verifierKeyOf(log),
-      Note: note,
+      Note: checkpoint.note,
       Jws: (await evidence.attested(1, leaves)).map(({ jws }) => jws),
       Roots: [],
       Inclusions: [],
@@ -73,7 +77,7 @@ describe.skipIf(!hasSumdb)("Go's checksum database and the evidence log", () => 
   let answer: Answer;
   beforeAll(async () => {
     await attestCalls(dataDir, leaves);
-    question = await askOfLog(dataDir, await newestNote(dataDir));
+    question = await askOfLog(dataDir);
     answer = askGo(question);
   });
 

@@ -81,14 +81,6 @@ test.each(["trailing-delimiters-left-out.csv", "rows-with-one-delimiter-more.csv
   },
 );
 
-test("the question about the character set shows a name as it would be read", async () => {
-  const found = await suggestionForTable([], [[], []], {
-    names: ["Ada Obi", "José Peña"],
-    encoding: "latin1",
-  });
-  expect(asked(found, "encoding")).toContain("a name reads José Peña");
-});
-
 test("headers with asterisks and line breaks are recognised, and shown without them", async () => {
   const stars = await suggestionForExtract("header-with-required-stars.csv");
   expect(stars.columns.map(({ taken }) => taken)).toEqual([

@@ -34,7 +34,7 @@ const ownHeader = ["reg_no", "name", "source", "certificate_status", "license_ex
 export function suggestionForTable(
   header: readonly string[],
   cells: readonly (readonly string[])[],
-  { names = [] as readonly string[], encoding = "utf8" as "utf8" | "latin1" } = {},
+  { names = [] as readonly string[] } = {},
 ): Promise<Suggestion> {
   const rows = cells.map((own, index) => [
     `TR/2019/LA/${String(index + 1).padStart(6, "0")}`,
@@ -45,7 +45,7 @@ export function suggestionForTable(
   const quoted = [[...ownHeader, ...header], ...rows].map((row) =>
     row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(","),
   );
-  return suggestionFor({ name: "table.csv", content: Buffer.from(`${quoted.join("\n")}\n`, encoding) });
+  return suggestionFor({ name: "table.csv", content: Buffer.from(`${quoted.join("\n")}\n`) });
 }
 
 /** The questions about a column, as one text. */

@@ -40,10 +40,6 @@ test.each(cases)("a cell of %s is read, or refused with its error code", (_name,
     for (const cell of cells) expect([cell, read(cell)]).toEqual([cell, { code } as never]);
 });
 
-test("a date that is read twice gives the same text", () => {
-  expect(values.readDate("2024-03-01")).toBe(values.readDate("2024-03-01"));
-});
-
 test("error values and cells of # of a spreadsheet are recognised", () => {
   const failed = "#REF! #N/A #VALUE! #name? #DIV/0! #NUM! #NULL! #SPILL! #CALC! ### ######".split(" ");
   expect(failed.filter((cell) => !values.isFailedFormula(cell))).toEqual([]);

@@ -1,16 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { inspectBackup, lockPartialFile, makeBackup } from "../../../src/store/driver/backup.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
@@ -38,7 +27,7 @@ async function withDatabase(
 
 test("a backup contains all committed data in one private file, and leaves no other file", () =>
   withDatabase(async ({ folder, driver }) => {
-    mkdirSync(`${folder}/out`);
+    fs.mkdirSync(`${folder}/out`);
     const file = `${folder}/out/what?is #this%20.db`;
     const facts = await makeBackup(driver, file);
     expect(facts).toMatchObject({
@@ -48,11 +37,11 @@ test("a backup contains all committed data in one private file, and leaves no ot
       counts: { teachers: 2, partners: 0, signing_keys: 0, attestations: 0, events: 4 },
       newestAttestation: null,
     });
-    expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(facts.bytes).toBe(statSync(file).size);
+    expect(fs.readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+    expect(facts.bytes).toBe(fs.statSync(file).size);
     expect(await inspectBackup(file)).toEqual(facts);
-    expect(readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
+    expect(fs.readdirSync(`${folder}/out`)).toEqual(["what?is #this%20.db"]);
   }));
 
 test("a backup is consistent while another connection writes", () =>
@@ -85,17 +74,17 @@ test("a backup is consistent while another connection writes", () =>
 
 test("a backup never overwrites a file, nor a backup that another process is writing", () =>
   withDatabase(async ({ folder, driver }) => {
-    writeFileSync(`${folder}/taken`, "mine");
+    fs.writeFileSync(`${folder}/taken`, "mine");
     expect(await catchError(makeBackup(driver, `${folder}/taken`))).toMatchObject({ code: "REFUSED" });
-    expect(readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
+    expect(fs.readFileSync(`${folder}/taken`, "utf8")).toBe("mine");
     const other = await lockPartialFile(`${folder}/b.db`);
-    writeFileSync(other.path, "theirs");
+    fs.writeFileSync(other.path, "theirs");
     expect(await catchError(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
-    expect(readFileSync(other.path, "utf8")).toBe("theirs");
+    expect(fs.readFileSync(other.path, "utf8")).toBe("theirs");
     await other.release();
     // Nobody has it any more: it is what a killed backup left.
     expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
-    expect(readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
+    expect(fs.readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
     expect(await catchError(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });
   }));
 
@@ -104,21 +93,24 @@ test("a backup does not write into a file or link that another process puts at i
     const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
     if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
     const partial = await lockPartialFile(file);
-    for (const put of [() => writeFileSync(partial.path, ""), () => symlinkSync(nowhere, partial.path)]) {
+    for (const put of [
+      () => fs.writeFileSync(partial.path, ""),
+      () => fs.symlinkSync(nowhere, partial.path),
+    ]) {
       put();
       expect(() => partial.make()).toThrow(`${partial.path} was put there by somebody else`);
       partial.remove();
     }
     await partial.release();
     const copyTo = async (path: string) => {
-      renameSync(path, `${folder}/ours`);
-      writeFileSync(theirs, "");
-      linkSync(theirs, path);
+      fs.renameSync(path, `${folder}/ours`);
+      fs.writeFileSync(theirs, "");
+      fs.linkSync(theirs, path);
       await driver.copyTo(path);
     };
     const refused = await catchError(makeBackup({ ...driver, copyTo }, file));
     expect(refused).toMatchObject({ code: "REFUSED", message: expect.stringContaining("somebody else") });
-    expect([existsSync(file), existsSync(nowhere)]).toEqual([false, false]);
+    expect([fs.existsSync(file), fs.existsSync(nowhere)]).toEqual([false, false]);
   }));
 
 async function verdict(file: string): Promise<unknown> {
@@ -128,11 +120,11 @@ async function verdict(file: string): Promise<unknown> {
 test("inspectBackup finds a damaged backup and a truncated one", () =>
   withDatabase(async ({ folder, driver }) => {
     await makeBackup(driver, `${folder}/b.db`);
-    const whole = readFileSync(`${folder}/b.db`);
-    writeFileSync(`${folder}/cut`, whole.subarray(0, whole.length - 8192));
+    const whole = fs.readFileSync(`${folder}/b.db`);
+    fs.writeFileSync(`${folder}/cut`, whole.subarray(0, whole.length - 8192));
     const damaged = Uint8Array.from(whole);
     damaged.fill(0xff, 4096 * 3, 4096 * 12);
-    writeFileSync(`${folder}/damaged`, damaged);
+    fs.writeFileSync(`${folder}/damaged`, damaged);
     expect(await verdict(`${folder}/cut`)).toBe("STORE_CORRUPT");
     expect(await verdict(`${folder}/damaged`)).toBe("STORE_CORRUPT");
   }));
@@ -163,8 +155,8 @@ test("inspectBackup refuses an unknown index before the integrity check evaluate
 
 test("inspectBackup refuses a database file that was copied by hand, because its write-ahead log may be missing", () =>
   withDatabase(async ({ folder }) => {
-    copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
+    fs.copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
     const error = await catchError(inspectBackup(`${folder}/by-hand.db`));
     expect(error).toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("by hand") });
-    expect(readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
+    expect(fs.readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
   }));

@@ -9,8 +9,8 @@ type World = {
   commit: Commit;
   /** The number of statements of each batch that reached the driver. */
   batches: number[];
-  /** While it is closed, transactions wait. */
-  gate: { close(): void; open(): void };
+  /** Makes transactions wait. @returns a function that lets them go on */
+  hold(): () => void;
   keys(): Promise<string[]>;
 };
 
@@ -23,32 +23,28 @@ function withCommits(
     await driver.batch([bind("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
     const batches: number[] = [];
     let opened = Promise.resolve();
-    let open = () => {};
+    const counted = (tx: Transaction): Transaction => ({
+      ...tx,
+      finish(statements) {
+        batches.push(statements.length);
+        return tx.finish(statements);
+      },
+    });
     const counting: Driver = {
       ...driver,
       async write(work, waitMs) {
         await opened;
-        const counted = (tx: Transaction): Transaction => ({
-          ...tx,
-          finish(statements) {
-            batches.push(statements.length);
-            return tx.finish(statements);
-          },
-        });
         return driver.write((tx) => work(counted(tx)), waitMs);
       },
     };
-    const gate = {
-      close() {
-        opened = new Promise((resolve) => {
-          open = resolve;
-        });
-      },
-      open: () => open(),
+    const hold = () => {
+      const gate = Promise.withResolvers<void>();
+      opened = gate.promise;
+      return gate.resolve;
     };
     const keys = async () =>
       (await driver.query("SELECT k FROM probe ORDER BY rowid")).map((row) => String(row.k));
-    await act({ commit: createCommits(counting, limits), batches, gate, keys });
+    await act({ commit: createCommits(counting, limits), batches, hold, keys });
   });
 }
 
@@ -68,12 +64,12 @@ test("all writes of one turn of the event loop are in one commit", () =>
   }));
 
 test("all writes that arrive during a commit are in the next commit", () =>
-  withCommits(async ({ commit, batches, gate, keys }) => {
-    gate.close();
+  withCommits(async ({ commit, batches, hold, keys }) => {
+    const goOn = hold();
     const first = commit([insert("first")]);
     await begun();
     const rest = names(30).map((key) => commit([insert(key)]));
-    gate.open();
+    goOn();
     await Promise.all([first, ...rest]);
     expect(batches).toEqual([1, 30]);
     expect(await keys()).toEqual(["first", ...names(30)]);
@@ -196,13 +192,13 @@ test("each commit is counted with the number of its writes", () => {
 
 test("a slow disk refuses the writes beyond the queue, keeps the others, and accepts writes again afterwards", () =>
   withCommits(
-    async ({ commit, gate, keys }) => {
-      gate.close();
+    async ({ commit, hold, keys }) => {
+      const goOn = hold();
       const first = commit([insert("first")]);
       await begun();
       const waiting = names(5).map((key) => commit([insert(key)]));
       expect(await catchError(commit([insert("too many")]))).toMatchObject({ code: "OVERLOADED" });
-      gate.open();
+      goOn();
       await Promise.all([first, ...waiting]);
       await commit([insert("afterwards")]);
       expect(await keys()).toEqual(["first", ...names(5), "afterwards"]);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
+import type { TvsError } from "../../../src/domain/errors.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
@@ -79,34 +80,21 @@ test("a database file is locked under whichever path it is opened", () =>
     }
   }));
 
-type Lost = { code: string; message: string };
-const unavailable = (message: string) => ({
-  code: "STORE_UNAVAILABLE",
-  message: expect.stringContaining(message),
-});
-
-test.each(changes)("a service stops if its database %s", (_what, change) =>
+test.each([
+  ...changes.map(([what, change]) => [`database ${what}`, "tvs.db", change] as const),
+  ["lock file was deleted, because another service could start", "tvs.db.lock", rmSync] as const,
+])("a service stops if its %s", (_what, name, change) =>
   withTempDir(async (folder) => {
-    const file = `${folder}/tvs.db`;
-    const lost = Promise.withResolvers<Lost>();
-    const service = await openFile({ file, onLost: lost.resolve, lockWatchMs: 20 });
+    const lost = Promise.withResolvers<TvsError>();
+    const service = await openFile({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
     await service.lockService();
-    await service.copyTo(`${file}.copy`);
-    change(file);
-    expect(await lost.promise).toMatchObject(unavailable("tvs.db was moved away or replaced"));
+    await service.copyTo(`${folder}/tvs.db.copy`);
+    change(`${folder}/${name}`);
+    const message = expect.stringContaining(`${name} was moved away or replaced`);
+    expect(await lost.promise).toMatchObject({ code: "STORE_UNAVAILABLE", message });
     await service.close();
   }),
 );
-
-test("a service stops if its lock file was deleted, because another service could start", () =>
-  withTempDir(async (folder) => {
-    const lost = Promise.withResolvers<Lost>();
-    const service = await openFile({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
-    await service.lockService();
-    rmSync(`${folder}/tvs.db.lock`);
-    expect(await lost.promise).toMatchObject(unavailable("tvs.db.lock was moved away or replaced"));
-    await service.close();
-  }));
 
 test("a read that begins during a transaction waits for its end, and returns nothing that was rolled back", () =>
   withFile(async ({ driver, names }) => {

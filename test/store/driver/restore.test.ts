@@ -1,17 +1,6 @@
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import {
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { makeBackup } from "../../../src/store/driver/backup.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
@@ -54,14 +43,15 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
     const facts = await makeBackup(driver, `${folder}/backup.db`);
     await driver.close();
     if (old) {
-      copyFileSync(`${folder}/backup.db`, target);
+      fs.copyFileSync(`${folder}/backup.db`, target);
       await execute(target, named("old"));
     }
     await act({
       target,
       options: { from: `${folder}/backup.db`, facts, target, force: old, stamp: "then" },
       names: () =>
-        readdirSync(folder)
+        fs
+          .readdirSync(folder)
           .filter((name) => name.startsWith("tvs.db") && !name.endsWith(".lock"))
           .sort(),
     });
@@ -72,25 +62,25 @@ test("a restore into an empty folder creates only the database file, for its own
   withBackup(false, async ({ target, options, names }) => {
     expect(await restoreBackup(options)).toMatchObject({ replaced: null, undone: null });
     expect(names()).toEqual(["tvs.db"]);
-    expect(statSync(target).mode & 0o777).toBe(0o600);
+    expect(fs.statSync(target).mode & 0o777).toBe(0o600);
     expect(await settings(target)).toEqual({ name: "backup" });
   }));
 
 test("a restore follows no symbolic link at the path of the database or its lock", () =>
   withBackup(true, async ({ target, options, names }) => {
     const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
-    renameSync(target, real);
-    symlinkSync(real, target);
+    fs.renameSync(target, real);
+    fs.symlinkSync(real, target);
     expect(await catchError(restoreBackup(options))).toMatchObject({
       code: "REFUSED",
       message: `${target} is a symbolic link; take it away, or name the file itself`,
     });
-    rmSync(target);
-    renameSync(real, target);
-    symlinkSync(nowhere, `${target}.lock`);
+    fs.rmSync(target);
+    fs.renameSync(real, target);
+    fs.symlinkSync(nowhere, `${target}.lock`);
     expect(await catchError(restoreBackup(options))).toMatchObject({ code: "REFUSED" });
-    expect(lstatSync(`${target}.lock`).isSymbolicLink()).toBe(true);
-    expect([existsSync(nowhere), names()]).toEqual([false, ["tvs.db"]]);
+    expect(fs.lstatSync(`${target}.lock`).isSymbolicLink()).toBe(true);
+    expect([fs.existsSync(nowhere), names()]).toEqual([false, ["tvs.db"]]);
     expect(await settings(target)).toEqual({ name: "old" });
   }));
 
@@ -102,7 +92,7 @@ test("a restore writes the write-ahead log of a killed old database into the cop
       process.kill(process.pid, "SIGKILL");`;
     const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
     await new Promise((done) => child.once("exit", done));
-    expect(existsSync(`${target}-wal`)).toBe(true);
+    expect(fs.existsSync(`${target}-wal`)).toBe(true);
     await restoreBackup(options);
     expect(await settings(target)).toEqual({ name: "backup" });
     expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
@@ -110,8 +100,8 @@ test("a restore writes the write-ahead log of a killed old database into the cop
 
 test("a restore renames a write-ahead log without a database, and does not replay it", () =>
   withBackup(false, async ({ target, options, names }) => {
-    writeFileSync(`${target}-wal`, "a log of who knows what");
-    writeFileSync(`${target}-journal`, "a journal of who knows what");
+    fs.writeFileSync(`${target}-wal`, "a log of who knows what");
+    fs.writeFileSync(`${target}-journal`, "a journal of who knows what");
     await restoreBackup(options);
     expect(names()).toEqual(["tvs.db", "tvs.db.replaced-then-journal", "tvs.db.replaced-then-wal"]);
     expect(await settings(target)).toEqual({ name: "backup" });
@@ -119,11 +109,14 @@ test("a restore renames a write-ahead log without a database, and does not repla
 
 test("a restore replaces a database that is too damaged to open", () =>
   withBackup(false, async ({ target, options, names }) => {
-    writeFileSync(target, "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20));
-    writeFileSync(`${target}-wal`, "its log");
+    fs.writeFileSync(
+      target,
+      "SQLite format 3\0 but nothing more of it, at the length of a header ".repeat(20),
+    );
+    fs.writeFileSync(`${target}-wal`, "its log");
     expect(await restoreBackup({ ...options, force: true })).toMatchObject({ undone: null });
     expect(names().filter((name) => !name.includes("replaced"))).toEqual(["tvs.db"]);
-    expect(readFileSync(`${target}.replaced-then`, "utf8")).toContain("nothing more of it");
+    expect(fs.readFileSync(`${target}.replaced-then`, "utf8")).toContain("nothing more of it");
     expect(await settings(target)).toEqual({ name: "backup" });
   }));
 
@@ -148,17 +141,16 @@ test("a command that waited for the old database file cannot write into the rest
       stale.exec("PRAGMA journal_mode = WAL; INSERT INTO settings VALUES ('stale', 'yes')"),
     ).toThrow();
     stale.close();
-    expect(existsSync(`${target}-wal`)).toBe(false);
+    expect(fs.existsSync(`${target}-wal`)).toBe(false);
     expect(await settings(target)).toEqual({ name: "backup" });
   }));
 
 test("a restore of a file that changed since its inspection changes nothing and leaves nothing behind", () =>
   withBackup(true, async ({ target, options, names }) => {
-    writeFileSync(`${target}.text`, "another file");
+    fs.writeFileSync(`${target}.text`, "another file");
     for (const from of [`${target}.text`, `${target}.none`]) {
-      expect(await catchError(restoreBackup({ ...options, from }))).toMatchObject({
-        code: "INPUT_UNREADABLE",
-      });
+      const error = await catchError(restoreBackup({ ...options, from }));
+      expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
     }
     expect(names()).toEqual(["tvs.db", "tvs.db.text"]);
     expect(await settings(target)).toEqual({ name: "old" });

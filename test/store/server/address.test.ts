@@ -19,7 +19,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
   let sign: (claims: Record<string, unknown>) => Promise<string>;
 
   beforeAll(async () => {
-    const folder = await makeFolder();
+    const folder = makeFolder();
     const { publicKey, privateKey } = await generateKeyPair("EdDSA", { extractable: true });
     const file = join(folder.path, "jwt.pem");
     await writeFile(file, await exportSPKI(publicKey));

@@ -1,105 +1,21 @@
-/** The second script, loaded only when needed: attestations to print, with QR codes, and statements over lists. */
+/** Makes the pages to print: the attestation of an answer, with its QR code, and the sheet of a statement over a list. */
 
 import { encodeQR } from "qr";
 import { pageOfIssuer } from "../../partner/claims.ts";
-import type { StatementRow } from "../../partner/contract.ts";
-import type { LogProof } from "../../partner/log-proof.ts";
-import { Refusal } from "../../partner/reasons.ts";
-import type { JsonValue } from "../../partner/strict-json.ts";
-import type { StatementVerification } from "../../partner/verification.ts";
-import type { VerifyOptions } from "../../partner/verify-envelope.ts";
-import { verifyStatement } from "../../partner/verify-statement.ts";
 import type { ItemCheck, ShownStatement } from "./check.ts";
-import {
-  answerBox,
-  evidenceLine,
-  oldAnswerBox,
-  signatureTone,
-  type Tone,
-  table,
-  titleOf,
-  verdictBox,
-} from "./outcome.ts";
+import { answerBox, evidenceLine, oldAnswerBox, signatureTone, titleOf } from "./outcome.ts";
 import {
   nameSigner,
   recordFacts,
   signatureFacts,
+  statementBox,
+  statementFacts,
   unsignedPurposeFact,
-  writtenDay,
   writtenTime,
 } from "./values.ts";
-import { el, factLine, keySource, texts } from "./view.ts";
+import { el, factLine, keySource, texts, verdictBox } from "./view.ts";
 
-const { statement: words, certificate, signed } = texts;
-
-/** Remakes a proof's refusal in this script's class. The first script has its own class, so `instanceof` would fail. */
-function ownProof(proof: LogProof): LogProof {
-  const { refusal } = proof;
-  return refusal === null ? proof : { refusal: new Refusal(refusal.reason, refusal.detail) };
-}
-
-export function checkStatement(
-  value: JsonValue,
-  { proof, ...options }: VerifyOptions,
-): Promise<StatementVerification> {
-  return verifyStatement(value, proof === undefined ? options : { ...options, proof: ownProof(proof) });
-}
-
-type Shown = ShownStatement["stated"];
-
-/** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
-export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
-  const [row] = rows;
-  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
-  return eligible === distinct ? "good" : "none";
-}
-
-/** Makes the box of the statement's content, the second verdict beside that on the signature. */
-export function statementBox(shown: Shown, { verification }: ItemCheck): HTMLElement {
-  const { listed, distinct, eligible, percentEligible } = shown.summary;
-  const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
-  return verdictBox(
-    statementTone(shown),
-    words.title(writtenDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
-    words.people(listed, distinct),
-    differing === 0 ? null : words.differing(differing),
-  );
-}
-
-function statementFacts({ list, purpose }: Shown, { verification }: ItemCheck): HTMLElement {
-  return el(
-    "dl",
-    { class: "facts" },
-    factLine(words.list, list.name),
-    factLine(words.reference, list.reference),
-    factLine(words.purpose, el("code", {}, purpose)),
-    signatureFacts(verification),
-  );
-}
-
-function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: StatementRow): string[] {
-  const name = nameMatches === null ? words.none : nameMatches ? words.matches : words.differs;
-  const why = reasons.length === 0 ? "" : ` (${reasons.join(", ")})`;
-  const licence = reasons.includes("TEACHER_NOT_FOUND") ? words.nobody : signed.statuses[status];
-  return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? words.yes : words.no}${why}`, name];
-}
-
-export function statementPart(shown: Shown, checked: ItemCheck): HTMLElement {
-  const { row: first, ...others } = words.head;
-  const heads = Object.values(others);
-  const rows = shown.rows.map((row) => {
-    const cells = cellsOf(row).map((text, at) => el("td", { "data-label": heads[at] ?? "" }, text));
-    const attributes = row.nameMatches === false ? { class: "differs" } : {};
-    return el("tr", attributes, el("th", { scope: "row" }, String(row.row)), cells);
-  });
-  return el(
-    "section",
-    { class: "rows" },
-    el("h3", {}, signed.title),
-    statementFacts(shown, checked),
-    table(words.rows, [first, ...heads], rows),
-  );
-}
+const { statement: words, certificate } = texts;
 
 function sheet(title: string, lead: string, ...parts: (HTMLElement | null)[]): HTMLElement {
   const heading = el("h2", { id: "certificate-title", tabindex: "-1" }, title);
@@ -116,12 +32,12 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
-export function makeSheet(shown: Shown, checked: ItemCheck): HTMLElement {
+export function makeSheet(shown: ShownStatement, checked: ItemCheck): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
     `${words.sheet.title}: ${shown.list.name}`,
-    words.sheet.lead(nameSigner(checked), writtenTime(verifiedAt)),
+    words.sheet.lead(nameSigner(checked.verification), writtenTime(verifiedAt)),
     el("div", { class: "verdicts" }, statementBox(shown, checked)),
     statementFacts(shown, checked),
     el("h3", {}, words.sheet.rows),
@@ -198,6 +114,6 @@ export async function makePrintout(checked: ItemCheck): Promise<HTMLElement> {
             ),
           ),
         ];
-  const lead = certificate.attests(nameSigner(checked), writtenTime(verifiedAt));
+  const lead = certificate.attests(nameSigner(checked.verification), writtenTime(verifiedAt));
   return sheet(certificate.title, lead, ...parts, await answerPart(checked));
 }

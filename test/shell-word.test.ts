@@ -1,9 +1,0 @@
-import { expect, test } from "bun:test";
-import { shellWord } from "../src/domain/plain-text.ts";
-
-const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
-
-test.each(words)("a shell reads the quoted word %p as it was", async (word) => {
-  const said = Bun.spawnSync(["sh", "-c", `printf %s ${shellWord(word)}`]).stdout.toString();
-  expect(said).toBe(word);
-});
