@@ -103,8 +103,6 @@ export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 /** A command, or a group of commands, for citty. */
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
-  /** The last word of the command; undefined for a command that is defined without data/commands.json. */
-  readonly name?: string | undefined;
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
@@ -154,8 +152,11 @@ export function group(description: string, subCommands: Commands): TvsCommand {
   return { description, subCommands };
 }
 
+/** A command and its name, the last of its words. */
+export type NamedCommand = TvsCommand & { readonly name: string };
+
 /** Makes the table of commands whose modules are loaded already. */
-export function byName(...commands: readonly TvsCommand[]): Commands {
+export function byName(...commands: readonly NamedCommand[]): Commands {
   return Object.fromEntries(commands.map((one) => [one.name, async () => one]));
 }
 

@@ -7,7 +7,7 @@ import {
   command,
   type commonArgs,
   configOf,
-  type TvsCommand,
+  type NamedCommand,
 } from "./command.ts";
 import type { CommandContext } from "./open.ts";
 
@@ -16,8 +16,9 @@ type Definition<T extends Args> = Pick<CommandDefinition<T>, "args" | "run">;
 type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;
 
 /** Defines a command of `tvs` with the texts that data/commands.json has for its name. */
-export function tvsCommand<const T extends Args>(name: CommandName, definition: Definition<T>): TvsCommand {
-  return { ...command<T>({ ...words[name], ...definition }), name: name.split(" ").at(-1) };
+export function tvsCommand<const T extends Args>(path: CommandName, definition: Definition<T>): NamedCommand {
+  const name = path.slice(path.lastIndexOf(" ") + 1);
+  return { ...command<T>({ ...words[path], ...definition }), name };
 }
 
 type ContextCommand<T extends Args, P> = Pick<CommandDefinition<T>, "args"> & {
@@ -32,7 +33,7 @@ type ContextCommand<T extends Args, P> = Pick<CommandDefinition<T>, "args"> & {
 export function operatorCommand<const T extends Args, P = undefined>(
   name: CommandName,
   { check, prepare, act, ...definition }: ContextCommand<T, P>,
-): TvsCommand {
+): NamedCommand {
   return tvsCommand<T>(name, {
     ...definition,
     async run({ args }) {

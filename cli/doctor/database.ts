@@ -20,7 +20,7 @@ import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegisterError } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
-import { checkReceivers, checkSettings } from "./service.ts";
+import { type CertificateFacts, checkReceivers, checkSettings } from "./service.ts";
 
 /** The largest database, in bytes, whose pages are all checked without `--full`. The check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
@@ -29,14 +29,11 @@ const smallTables = "settings partners api_keys certificates signing_keys quota_
 /** How far the clock may be behind stored times, in ms. NTP may set a clock back by seconds. */
 const clockToleranceMs = 60_000;
 
-type DatabaseReport = {
+type DatabaseReport = CertificateFacts & {
   readonly checks: readonly Check[];
   /** The stored check value of the master key; null if no database exists, undefined if it cannot be read. */
   readonly masterKeyCheck: string | null | undefined;
   readonly isMissing: boolean;
-  readonly certificates?: number;
-  /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
-  readonly unreadableAt?: string | null;
 };
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };

@@ -145,18 +145,18 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
 }
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
-type Presented = {
+/** What the database knows of client certificates. */
+export type CertificateFacts = {
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
   readonly unreadableAt?: string | null;
-  readonly now: number;
 };
 const reportedMs = 24 * 3_600_000;
 
 /** Checks whose `Client-Cert` header is accepted. A certificate is public, so anybody could put it into the header. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
-  { certificates: registered = 0, unreadableAt = null, now }: Presented,
+  { certificates: registered = 0, unreadableAt = null, now }: CertificateFacts & { now: number },
 ): Check {
   const { ok, warn } = checkNamed("client-certificates");
   if (clientCertFrom.length === 0) {

@@ -110,9 +110,7 @@ const newCommand = operatorCommand("log new", {
     const lost = (previousSize ?? 0) - size;
     if (lost > 0) printNote(`${lost} of the newest attestations that were signed for are lost.`);
     printNote(
-      wrapSentence(
-        `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
-      ),
+      `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
     );
     printNote(
       "Services that run go over to it; start those again that have stopped because the database is behind.",

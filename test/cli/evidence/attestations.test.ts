@@ -53,117 +53,113 @@ async function check(input: string | Uint8Array) {
   return { code, results: JSON.parse(stdout) };
 }
 
-describe("tvs attestations list and show", () => {
-  test("tvs attestations list finds a teacher by any identifier, and filters by partner, time and --limit", async () => {
-    const list = async (...args: string[]): Promise<{ reference: string }[]> =>
-      JSON.parse((await tvs("list", "--json", "--teacher", ...args)).stdout);
-    const about = await list("a/b/c/1");
-    expect(about.map(({ reference }) => reference)).toEqual(["tId:7", "regNo:A/B/C/1"]);
-    expect(await list("7", "--partner", "agency", "--since", "2020-01-01")).toEqual(about);
-    expect(await list("7", "--limit", "1")).toEqual(about.slice(0, 1));
-    expect(await list("7", "--since", "2999-01-01")).toEqual([]);
-    expect(await tvs("list", "--teacher", "X/Y/Z/1")).toMatchObject({ code: 1, stdout: "" });
-    expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
-  });
-
-  test("tvs attestations list --key finds an API key's calls, and revoking the key prints their number", async () => {
-    const folder = join(dataDir, "leaked");
-    await attest(folder);
-    const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
-    const list = async (flags: string) => JSON.parse((await run(`attestations list --json ${flags}`)).stdout);
-    const asked = await list("--key k1");
-    expect(asked).toHaveLength(4);
-    expect(asked[3]).toMatchObject({ credential: "k1", partnerId: "agency", reference: "regNo:A/B/C/1" });
-    expect(await list("--key k1 --teacher 7")).toHaveLength(2);
-    expect((await run("attestations list --key k1")).stdout).toMatch(/ KEY .*\n.* agency +k1 /);
-    const given = `4 answers since ${asked[3].verifiedAt.replace("Z", ".000Z")}`;
-    const line = `it was given ${given}: tvs attestations list --key k1 --limit 100000\n`;
-    expect((await run("partners key revoke k1")).stdout).toBe(`k1 of agency is revoked\n${line}`);
-    expect(await list("--key k1 --limit 100000")).toEqual(asked);
-    const again = JSON.parse((await run("partners key revoke k1 --json")).stdout);
-    expect(again.answers).toMatchObject({ count: 4, isAll: true });
-    const { keyId } = JSON.parse((await run("partners key issue agency --json")).stdout);
-    expect(await list(`--key ${keyId}`)).toEqual([]);
-    const unused = "no answer that is kept was given to it\n";
-    expect((await run(`partners key revoke ${keyId}`)).stdout).toContain(unused);
-  });
-
-  test("tvs attestations show prints the whole attestation without a NIN or its blind index", async () => {
-    const { verificationId, signature, result } = sample(1);
-    const { code, stdout } = await tvs("show", verificationId, "--json");
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      ...{ verificationId, reference: "nin", credential: "k1", requestId: "request-1" },
-      ...{ jws: signature, header: { alg: "RS256" }, context: { correlationId: "case 9" } },
-      claims: { sub: verificationId, aud: "agency", result },
-    });
-    expect(stdout).not.toContain("12345678901");
-    expect((await tvs("show", verificationId)).stdout).toContain("TEACHER_NOT_FOUND");
-    expect((await tvs("show", "0190")).code).toBe(1);
-  });
+test("tvs attestations list finds a teacher by any identifier, and filters by partner, time and --limit", async () => {
+  const list = async (...args: string[]): Promise<{ reference: string }[]> =>
+    JSON.parse((await tvs("list", "--json", "--teacher", ...args)).stdout);
+  const about = await list("a/b/c/1");
+  expect(about.map(({ reference }) => reference)).toEqual(["tId:7", "regNo:A/B/C/1"]);
+  expect(await list("7", "--partner", "agency", "--since", "2020-01-01")).toEqual(about);
+  expect(await list("7", "--limit", "1")).toEqual(about.slice(0, 1));
+  expect(await list("7", "--since", "2999-01-01")).toEqual([]);
+  expect(await tvs("list", "--teacher", "X/Y/Z/1")).toMatchObject({ code: 1, stdout: "" });
+  expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
 });
 
-describe("tvs attestations check", () => {
-  test("tvs attestations check accepts an envelope, a bare signature, a batch, an array and NDJSON lines", async () => {
-    const lines = envelopes.map((one) => JSON.stringify(one)).join("\n");
-    const inputs: [string, number][] = [
-      [JSON.stringify(sample(), null, 2), 1],
-      [sample().signature, 1],
-      [batchBody, 2],
-      [JSON.stringify(envelopes), 2],
-      [`${lines}\n${sample().signature}\n`, 3],
-    ];
-    for (const [input, count] of inputs) {
-      const attested = { attested: true, verdict: "attested", reason: null };
-      expect(await check(input)).toMatchObject({ code: 0, results: new Array(count).fill(attested) });
-    }
-  });
+test("tvs attestations list --key finds an API key's calls, and revoking the key prints their number", async () => {
+  const folder = join(dataDir, "leaked");
+  await attest(folder);
+  const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
+  const list = async (flags: string) => JSON.parse((await run(`attestations list --json ${flags}`)).stdout);
+  const asked = await list("--key k1");
+  expect(asked).toHaveLength(4);
+  expect(asked[3]).toMatchObject({ credential: "k1", partnerId: "agency", reference: "regNo:A/B/C/1" });
+  expect(await list("--key k1 --teacher 7")).toHaveLength(2);
+  expect((await run("attestations list --key k1")).stdout).toMatch(/ KEY .*\n.* agency +k1 /);
+  const given = `4 answers since ${asked[3].verifiedAt.replace("Z", ".000Z")}`;
+  const line = `it was given ${given}: tvs attestations list --key k1 --limit 100000\n`;
+  expect((await run("partners key revoke k1")).stdout).toBe(`k1 of agency is revoked\n${line}`);
+  expect(await list("--key k1 --limit 100000")).toEqual(asked);
+  const again = JSON.parse((await run("partners key revoke k1 --json")).stdout);
+  expect(again.answers).toMatchObject({ count: 4, isAll: true });
+  const { keyId } = JSON.parse((await run("partners key issue agency --json")).stdout);
+  expect(await list(`--key ${keyId}`)).toEqual([]);
+  const unused = "no answer that is kept was given to it\n";
+  expect((await run(`partners key revoke ${keyId}`)).stdout).toContain(unused);
+});
 
-  test.each<[string, (one: SignedEnvelope) => object, string]>([
-    ["a changed result", (one) => ({ result: { ...one.result, eligible: false } }), "OUTER_RESULT_DIFFERS"],
-    ["a changed audience", () => ({ audience: "other" }), "OUTER_AUDIENCE_DIFFERS"],
-    ["a missing member", () => ({ issuer: undefined }), "ENVELOPE_MALFORMED"],
-    ["another signature", (one) => ({ signature: otherSignature(one) }), "SIGNATURE_DIFFERS"],
-    ["a malformed signature", () => ({ signature: "x" }), "SIGNATURE_DIFFERS"],
-  ])("tvs attestations check finds an envelope with %s altered", async (_, change, reason) => {
-    const envelope = { ...sample(), ...change(sample()) };
-    const { code, results } = await check(JSON.stringify(envelope));
-    expect(code).toBe(1);
-    const altered = { attested: false, verdict: "altered", reason, record: { status: "VALID" } };
-    expect(results).toMatchObject([{ ...altered, verificationId: sample().verificationId }]);
+test("tvs attestations show prints the whole attestation without a NIN or its blind index", async () => {
+  const { verificationId, signature, result } = sample(1);
+  const { code, stdout } = await tvs("show", verificationId, "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...{ verificationId, reference: "nin", credential: "k1", requestId: "request-1" },
+    ...{ jws: signature, header: { alg: "RS256" }, context: { correlationId: "case 9" } },
+    claims: { sub: verificationId, aud: "agency", result },
   });
+  expect(stdout).not.toContain("12345678901");
+  expect((await tvs("show", verificationId)).stdout).toContain("TEACHER_NOT_FOUND");
+  expect((await tvs("show", "0190")).code).toBe(1);
+});
 
-  /** The same header and claims under other signature bytes. */
-  function otherSignature({ signature }: SignedEnvelope): string {
-    const [header, payload, bytes = ""] = signature.split(".");
-    return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
+test("tvs attestations check accepts an envelope, a bare signature, a batch, an array and NDJSON lines", async () => {
+  const lines = envelopes.map((one) => JSON.stringify(one)).join("\n");
+  const inputs: [string, number][] = [
+    [JSON.stringify(sample(), null, 2), 1],
+    [sample().signature, 1],
+    [batchBody, 2],
+    [JSON.stringify(envelopes), 2],
+    [`${lines}\n${sample().signature}\n`, 3],
+  ];
+  for (const [input, count] of inputs) {
+    const attested = { attested: true, verdict: "attested", reason: null };
+    expect(await check(input)).toMatchObject({ code: 0, results: new Array(count).fill(attested) });
   }
+});
 
-  test("tvs attestations check exits with 1 for an envelope of another service, because it is unknown", async () => {
-    const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
-    expect(code).toBe(1);
-    expect(results).toMatchObject([
-      { attested: true, line: 1 },
-      { attested: false, verdict: "unknown", reason: "NOT_KNOWN", record: null, line: 2 },
-    ]);
-  });
+test.each<[string, (one: SignedEnvelope) => object, string]>([
+  ["a changed result", (one) => ({ result: { ...one.result, eligible: false } }), "OUTER_RESULT_DIFFERS"],
+  ["a changed audience", () => ({ audience: "other" }), "OUTER_AUDIENCE_DIFFERS"],
+  ["a missing member", () => ({ issuer: undefined }), "ENVELOPE_MALFORMED"],
+  ["another signature", (one) => ({ signature: otherSignature(one) }), "SIGNATURE_DIFFERS"],
+  ["a malformed signature", () => ({ signature: "x" }), "SIGNATURE_DIFFERS"],
+])("tvs attestations check finds an envelope with %s altered", async (_, change, reason) => {
+  const envelope = { ...sample(), ...change(sample()) };
+  const { code, results } = await check(JSON.stringify(envelope));
+  expect(code).toBe(1);
+  const altered = { attested: false, verdict: "altered", reason, record: { status: "VALID" } };
+  expect(results).toMatchObject([{ ...altered, verificationId: sample().verificationId }]);
+});
 
-  test("an unreadable part of the input does not hide the verdicts of tvs attestations check on the other parts", async () => {
-    const verdictsOf = async (text: string) => {
-      const { code, results } = await check(`${sample().signature}\n${text}`);
-      return [code, ...results.map((one: { verdict: string }) => one.verdict)];
-    };
-    expect(await verdictsOf('not an envelope\n{"a":1}\n')).toEqual([2, "attested", "undecided", "undecided"]);
-    expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
-  });
+/** The same header and claims under other signature bytes. */
+function otherSignature({ signature }: SignedEnvelope): string {
+  const [header, payload, bytes = ""] = signature.split(".");
+  return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
+}
 
-  test("tvs attestations check of an input without an envelope exits with 2 and one line", async () => {
-    for (const input of ["", "[]", "\n\n"]) {
-      const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
-      await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
-    }
-    expect((await tvs("check", join(dataDir, "absent"))).code).toBe(2);
-  });
+test("tvs attestations check exits with 1 for an envelope of another service, because it is unknown", async () => {
+  const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
+  expect(code).toBe(1);
+  expect(results).toMatchObject([
+    { attested: true, line: 1 },
+    { attested: false, verdict: "unknown", reason: "NOT_KNOWN", record: null, line: 2 },
+  ]);
+});
+
+test("an unreadable part of the input does not hide the verdicts of tvs attestations check on the other parts", async () => {
+  const verdictsOf = async (text: string) => {
+    const { code, results } = await check(`${sample().signature}\n${text}`);
+    return [code, ...results.map((one: { verdict: string }) => one.verdict)];
+  };
+  expect(await verdictsOf('not an envelope\n{"a":1}\n')).toEqual([2, "attested", "undecided", "undecided"]);
+  expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
+});
+
+test("tvs attestations check of an input without an envelope exits with 2 and one line", async () => {
+  for (const input of ["", "[]", "\n\n"]) {
+    const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
+    await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
+  }
+  expect((await tvs("check", join(dataDir, "absent"))).code).toBe(2);
 });
 
 describe("a log whose oldest attestations were deleted", () => {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -60,9 +60,10 @@ const server = Bun.serve({
 });
 afterAll(() => server.stop(true));
 
-/** Shows a signed checkpoint of a tree. @param grown the tree that the log has by now */
-async function show(tree: Tree, signing?: Signing, grown = tree): Promise<void> {
+/** Shows a signed checkpoint of a tree. @param grown the tree that the log has by now @returns no option */
+async function show(tree: Tree, signing?: Signing, grown = tree): Promise<string[]> {
   shown = { note: await noteOf(tree, signing), tree: grown };
+  return [];
 }
 
 /** Shows a tree as a later log with a new key. @returns the option for the key */
@@ -82,130 +83,101 @@ async function look(folder: string, ...more: string[]) {
   return { code, said: JSON.parse(stdout), stderr, state };
 }
 
-describe("tvs log check", () => {
-  test("tvs log check stores the first checkpoint, and each later one that is proven to extend it", () =>
-    withTempDir(async (folder) => {
-      await show(makeTree(3));
-      const first = { verdict: "first", size: 3, checkpointAt: expect.stringMatching(/^20\d\d-/) };
-      expect(await look(folder)).toMatchObject({ code: 0, said: first });
-      expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same" } });
-      await show(makeTree(300));
-      expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 3 } });
-      const { state, ...last } = await look(folder);
-      expect(last).toMatchObject({ code: 0, said: { verdict: "same", size: 300 } });
-      expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([shown.note]);
-      expect(readdirSync(folder)).toEqual(["seen.json"]);
-    }));
+test("tvs log check stores the first checkpoint, and each later one that is proven to extend it", () =>
+  withTempDir(async (folder) => {
+    await show(makeTree(3));
+    const first = { verdict: "first", size: 3, checkpointAt: expect.stringMatching(/^20\d\d-/) };
+    expect(await look(folder)).toMatchObject({ code: 0, said: first });
+    expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same" } });
+    await show(makeTree(300));
+    expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 3 } });
+    const { state, ...last } = await look(folder);
+    expect(last).toMatchObject({ code: 0, said: { verdict: "same", size: 300 } });
+    expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([shown.note]);
+    expect(readdirSync(folder)).toEqual(["seen.json"]);
+  }));
 
-  test.each([
-    ["another tree of the same size", () => makeTree(5, 4), "forked"],
-    ["a larger tree that does not extend the stored one", () => makeTree(9, 4), "forked"],
-    ["a smaller tree if the log cannot prove a larger one", () => makeTree(4), "shrunk"],
-  ])("tvs log check exits with 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
-    withTempDir(async (folder) => {
-      await show(makeTree(5));
-      await look(folder);
-      const before = shown.note;
-      await show(make());
-      const { code, said, state } = await look(folder);
-      expect({ code, verdict: said.verdict }).toEqual({ code: 1, verdict });
-      expect([said.seenCheckpoint, said.checkpoint]).toEqual([before, shown.note]);
-      // The state file still has the earlier checkpoint, so the next check gives the same verdict.
-      expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([before]);
-      expect(await look(folder)).toMatchObject({ code: 1, said: { verdict } });
-    }),
-  );
+const grown = makeTree(9);
+test.each<[tree: string, change: () => Promise<string[]>, verdict: string, code: number]>([
+  ["another tree of the same size", () => show(makeTree(5, 4)), "forked", 1],
+  ["a larger tree that does not extend the stored one", () => show(makeTree(9, 4)), "forked", 1],
+  ["a smaller tree if the log cannot prove a larger one", () => show(makeTree(4)), "shrunk", 1],
+  ["an earlier tree that grew into the stored one", () => show(makeTree(4), {}, grown), "same", 0],
+  ["an earlier tree that did not", () => show(makeTree(4, 3), {}, grown), "forked", 1],
+  ["a new log of any number with all stored entries", () => showNext(makeTree(6), 3), "grown", 0],
+  ["a new log with fewer entries", () => showNext(makeTree(4), 2), "lost", 2],
+  ["a new log with different entries", () => showNext(makeTree(7, 4), 2), "lost", 2],
+])("tvs log check gives the right verdict on %s, now and at the next check", (_tree, change, verdict, code) =>
+  withTempDir(async (folder) => {
+    await show(makeTree(5));
+    await look(folder);
+    const before = shown.note;
+    const more = await change();
+    const { state, ...first } = await look(folder, ...more);
+    // Both checkpoints are printed, because two that contradict each other are evidence.
+    const said = { verdict, seenSize: 5, seenCheckpoint: before, checkpoint: shown.note };
+    expect(first).toMatchObject({ code, said });
+    const stored = more.length > 0 ? [before, shown.note] : [before];
+    expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual(stored);
+    const next = code === 1 ? { code, said: { verdict } } : { code: 0, said: { verdict: "same" } };
+    expect(await look(folder, ...more)).toMatchObject(next);
+  }),
+);
 
-  test("tvs log check accepts an earlier checkpoint if the log proves that it grew into the stored one", () =>
-    withTempDir(async (folder) => {
-      await show(makeTree(7));
-      const { state } = await look(folder);
-      const before = readFileSync(state, "utf8");
-      await show(makeTree(5), {}, makeTree(9));
-      expect(await look(folder)).toMatchObject({ code: 0, said: { verdict: "same", size: 5, seenSize: 7 } });
-      expect(readFileSync(state, "utf8")).toBe(before);
-      await show(makeTree(5, 4), {}, makeTree(9));
-      expect(await look(folder)).toMatchObject({ code: 1, said: { verdict: "forked" } });
-    }));
+test("tvs log check exits with 2 until the new log's key is given, and with 1 if the old log is shown again", () =>
+  withTempDir(async (folder) => {
+    await show(makeTree(5));
+    await look(folder);
+    const more = await showNext(makeTree(5), 2);
+    const stderr = expect.stringContaining(`a new log, ${origin}/2, whose key was not given`);
+    expect(await look(folder)).toMatchObject({ code: 2, stderr });
+    expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown" } });
+    await show(makeTree(6));
+    expect(await look(folder, ...more)).toMatchObject({ code: 1, said: { verdict: "shrunk" } });
+  }));
 
-  test("tvs log check accepts a new log of any number that has all entries of the stored checkpoint", () =>
-    withTempDir(async (folder) => {
-      await show(makeTree(5));
-      await look(folder);
-      const more = await showNext(makeTree(6), 3);
-      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 5 } });
-    }));
+test.each<[string, () => Promise<unknown>, string]>([
+  ["of another log", () => show(makeTree(2), { as: "else.example/log" }), "a log that no --log-key is of"],
+  ["by another key", () => show(makeTree(2), { by: aCheckpointKey() }), "was not signed by the key"],
+  ["of tomorrow", () => show(makeTree(2), { seconds: Date.now() / 1000 + 86_400 }), "is from the future"],
+  [
+    "with a line that would fill the state file",
+    async () => {
+      await show(makeTree(2));
+      shown.note += `— ${'"'.repeat(500_000)} ${Buffer.alloc(12).toString("base64")}\n`;
+    },
+    "is longer than any log writes",
+  ],
+  [
+    "with an unreadable proof",
+    async () => {
+      await show(makeTree(8));
+      shown.consistency = new Response("{}");
+    },
+    "something else as a proof of consistency",
+  ],
+])("tvs log check exits with 2 for a checkpoint %s, and does not store it", (_name, change, words) =>
+  withTempDir(async (folder) => {
+    await show(makeTree(1));
+    const { state } = await look(folder);
+    const before = readFileSync(state, "utf8");
+    await change();
+    expect(await look(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
+    expect(readFileSync(state, "utf8")).toBe(before);
+  }),
+);
 
-  test.each([
-    ["has fewer entries", () => makeTree(4)],
-    ["has different entries", () => makeTree(7, 4)],
-  ])("tvs log check exits with 2 once for a new log that %s, and then with 0", (_name, make) =>
-    withTempDir(async (folder) => {
-      await show(makeTree(5));
-      await look(folder);
-      const seen = shown.note;
-      const more = await showNext(make(), 2);
-      const lost = { verdict: "lost", seenSize: 5, seenCheckpoint: seen };
-      expect(await look(folder, ...more)).toMatchObject({ code: 2, said: lost });
-      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
-    }),
-  );
-
-  test("tvs log check exits with 2 until the new log's key is given, and with 1 if the old log is shown again", () =>
-    withTempDir(async (folder) => {
-      await show(makeTree(5));
-      await look(folder);
-      const more = await showNext(makeTree(5), 2);
-      const stderr = expect.stringContaining(`a new log, ${origin}/2, whose key was not given`);
-      expect(await look(folder)).toMatchObject({ code: 2, stderr });
-      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown" } });
-      await show(makeTree(6));
-      expect(await look(folder, ...more)).toMatchObject({ code: 1, said: { verdict: "shrunk" } });
-    }));
-
-  test.each<[string, () => Promise<void>, string]>([
-    ["of another log", () => show(makeTree(2), { as: "else.example/log" }), "a log that no --log-key is of"],
-    ["by another key", () => show(makeTree(2), { by: aCheckpointKey() }), "was not signed by the key"],
-    ["of tomorrow", () => show(makeTree(2), { seconds: Date.now() / 1000 + 86_400 }), "is from the future"],
-    [
-      "with a line that would fill the state file",
-      async () => {
-        await show(makeTree(2));
-        shown.note += `— ${'"'.repeat(500_000)} ${Buffer.alloc(12).toString("base64")}\n`;
-      },
-      "is longer than any log writes",
-    ],
-    [
-      "with an unreadable proof",
-      async () => {
-        await show(makeTree(8));
-        shown.consistency = new Response("{}");
-      },
-      "something else as a proof of consistency",
-    ],
-  ])("tvs log check exits with 2 for a checkpoint %s, and does not store it", (_name, change, words) =>
-    withTempDir(async (folder) => {
-      await show(makeTree(1));
-      const { state } = await look(folder);
-      const before = readFileSync(state, "utf8");
-      await change();
-      expect(await look(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
-      expect(readFileSync(state, "utf8")).toBe(before);
-    }),
-  );
-
-  test("tvs log check exits with 2 for an unreadable state file or key, or if the service does not answer", () =>
-    withTempDir(async (folder) => {
-      await show(makeTree(1));
-      writeFileSync(join(folder, "seen.json"), '{"checkpoints":[]}');
-      expect((await look(folder)).stderr).toContain("is not a state file of a log's checkpoints");
-      const state = join(folder, "new.json");
-      const at = (keyText: string, url: string) =>
-        runTvs(["log", "check", "--log-key", keyText, "--log-state", state, url]);
-      expect(await at(vkey.slice(0, -2), `${server.url}tvs`)).toMatchObject({ code: 2 });
-      const noKey = at(join(folder, "seen.json"), `${server.url}tvs`);
-      await expectRefusal(noKey, 2, "is neither: Line 1 is not");
-      await expectRefusal(at(vkey, "http://127.0.0.1:9/"), 2, "cannot be reached");
-      expect(existsSync(state)).toBe(false);
-    }));
-});
+test("tvs log check exits with 2 for an unreadable state file or key, or if the service does not answer", () =>
+  withTempDir(async (folder) => {
+    await show(makeTree(1));
+    writeFileSync(join(folder, "seen.json"), '{"checkpoints":[]}');
+    expect((await look(folder)).stderr).toContain("is not a state file of a log's checkpoints");
+    const state = join(folder, "new.json");
+    const at = (keyText: string, url: string) =>
+      runTvs(["log", "check", "--log-key", keyText, "--log-state", state, url]);
+    expect(await at(vkey.slice(0, -2), `${server.url}tvs`)).toMatchObject({ code: 2 });
+    const noKey = at(join(folder, "seen.json"), `${server.url}tvs`);
+    await expectRefusal(noKey, 2, "is neither: Line 1 is not");
+    await expectRefusal(at(vkey, "http://127.0.0.1:9/"), 2, "cannot be reached");
+    expect(existsSync(state)).toBe(false);
+  }));
