@@ -7,22 +7,13 @@ export type Row = Cells & { reg_no: string };
 
 /** The calendar date in a time zone, `days` days after `at`. */
 export function dateIn(timeZone: string, days = 0, at = Date.now()): string {
-  const format = new Intl.DateTimeFormat("en-CA", {
-    timeZone,
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-  });
-  return addDays(format.format(at), days);
+  const date = new Intl.DateTimeFormat("en-CA", { timeZone, dateStyle: "short" }).format(at);
+  return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
 }
 
 /** The service's default time zone decides on which day a licence expires. */
 export function day(days: number): string {
   return dateIn("Africa/Lagos", days);
-}
-
-function addDays(date: string, days: number): string {
-  return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
 }
 
 export function daysBetween(from: string, to: string): number {

@@ -13,7 +13,7 @@ test("a one-time link opens the console, sets a strict cookie, and redirects to 
   expect(entered.status).toBe(303);
   const home = String(entered.headers.location);
   expect(home).toMatch(/^\/s\/[\w-]{22}\/$/);
-  const [cookie = ""] = entered.headers["set-cookie"] ?? [];
+  const [cookie = ""] = entered.cookies;
   expect(cookie).toMatch(
     /^tvs_console=[\w-]{43}; Max-Age=43200; Path=\/s\/[\w-]{22}\/; HttpOnly; SameSite=Strict$/,
   );

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { join } from "node:path";
 import { aClock } from "../harness/clock.ts";
 import { eventually } from "../harness/eventually.ts";
 import { seededNumbers } from "../harness/random.ts";
@@ -72,14 +71,6 @@ const health = async () => {
   return (await ask({ path: "/health" })).status;
 };
 
-const open = async () => {
-  clock = aClock("2026-03-01T09:30:00.250Z");
-  world = await openTestService({ clock });
-  await world.operator.stores.settings.write({ hold_webhooks: "true" });
-  await world.service.configuration.refresh();
-};
-const close = () => world.close();
-
 if (!isFailing)
   test.skipIf(!canFail)(
     "a service on a failing disk answers only what is on the disk, and answers everything once the disk works again",
@@ -88,11 +79,14 @@ if (!isFailing)
   );
 
 if (isFailing) {
-  beforeEach(open);
-  afterEach(close);
-}
+  beforeEach(async () => {
+    clock = aClock("2026-03-01T09:30:00.250Z");
+    world = await openTestService({ clock });
+    await world.operator.stores.settings.write({ hold_webhooks: "true" });
+    await world.service.configuration.refresh();
+  });
+  afterEach(() => world.close());
 
-if (isFailing)
   test("a call on a failing disk is answered and stored, or neither", async () => {
     const draw = seededNumbers(seed);
     const names = Object.keys(callsOf(0));
@@ -111,6 +105,24 @@ if (isFailing)
     }
     expect(wrong).toEqual([]);
   });
+
+  test("a slow disk delays answers and loses none", async () => {
+    slowDown(world.operator.dataDir, 5);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),
+    );
+    const checked = await health();
+    endFaults();
+    const statuses = [...new Set(answers.map(({ status }) => status))];
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    const keeps = await Promise.all(texts.map(isKept));
+    expect([statuses.every((status) => [200, 503].includes(status)), checked, keeps.every(Boolean)]).toEqual([
+      true,
+      200,
+      true,
+    ]);
+  });
+}
 
 const callOf = (name: string): Call => callsOf(asked++)[name] ?? { path: "/" };
 
@@ -176,21 +188,3 @@ async function isKept(text: string): Promise<boolean> {
   const [row] = await world.operator.driver.query(sql, [JSON.stringify(signatures)]);
   return Number(row?.n) === signatures.length;
 }
-
-if (isFailing)
-  test("a slow disk delays answers and loses none", async () => {
-    slowDown(join(world.operator.dataDir), 5);
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),
-    );
-    const checked = await health();
-    endFaults();
-    const statuses = [...new Set(answers.map(({ status }) => status))];
-    const texts = await Promise.all(answers.map((answer) => answer.text()));
-    const keeps = await Promise.all(texts.map(isKept));
-    expect([statuses.every((status) => [200, 503].includes(status)), checked, keeps.every(Boolean)]).toEqual([
-      true,
-      200,
-      true,
-    ]);
-  });

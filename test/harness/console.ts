@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { type IncomingHttpHeaders, request } from "node:http";
 import { importDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
@@ -12,7 +11,6 @@ import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
 import { makeRegister } from "./service.ts";
 
-export type Answered = { status: number; headers: IncomingHttpHeaders; text: string };
 export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
 
 /** Opens the real service with its console on a free port. Only the test moves its clock. */
@@ -43,34 +41,21 @@ export async function openTestConsole() {
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });
 
-  /** Sends a request with exactly these headers. fetch would replace Host. */
-  function call(
-    path: string,
-    {
-      headers = {},
-      method = "GET",
-      host = "127.0.0.1",
-    }: { headers?: Record<string, string>; method?: string; host?: string } = {},
-  ): Promise<Answered> {
-    return new Promise((resolve, reject) => {
-      const outgoing = request({ host, port, path, method, headers, agent: false }, async (incoming) => {
-        const parts: Buffer[] = [];
-        for await (const part of incoming) parts.push(Buffer.from(part));
-        resolve({
-          status: incoming.statusCode ?? 0,
-          headers: incoming.headers,
-          text: Buffer.concat(parts).toString(),
-        });
-      });
-      outgoing.on("error", reject);
-      outgoing.end();
-    });
+  type Sent = { headers?: Record<string, string>; method?: string; host?: string };
+
+  /** Sends a request to the console. A Host header replaces the host of the URL. */
+  async function call(path: string, { headers = {}, method = "GET", host = "127.0.0.1" }: Sent = {}) {
+    const url = `http://${host}:${port}${path}`;
+    const response = await fetch(url, { method, headers, redirect: "manual", keepalive: false });
+    const cookies = response.headers.getSetCookie();
+    const received: Record<string, string | undefined> = Object.fromEntries(response.headers);
+    return { status: response.status, headers: received, cookies, text: await response.text() };
   }
 
   /** Opens a link as a browser does. @returns the Cookie header, the path of the pages, and a function that gets one */
   async function signIn(link?: string) {
-    const { headers } = await call(pathOf(link ?? (await newLink())));
-    const cookie = (headers["set-cookie"]?.[0] ?? "").replace(/;.*$/, "");
+    const { headers, cookies } = await call(pathOf(link ?? (await newLink())));
+    const cookie = (cookies[0] ?? "").replace(/;.*$/, "");
     const home = headers.location ?? "";
     /** Gets a page, by its path below that of the session, or by a link of another page. */
     const get = (path: string) => {

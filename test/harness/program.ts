@@ -3,7 +3,7 @@
  * with the source on Bun, the compiled executable and the source on Deno.
  */
 import { fileURLToPath } from "node:url";
-import { sleep } from "./eventually.ts";
+import { sleep, until } from "./eventually.ts";
 
 /** The timeout of tests that start processes. Each test file sets it for itself. */
 export const testTimeoutMs = 60_000;
@@ -159,6 +159,9 @@ type ServeOptions = {
   isBare?: boolean;
 };
 
+/** Longer than any test waits. */
+const maxStartMs = 600_000;
+
 /** Starts the service on a free port, and waits until it says where it listens. */
 export async function startService(options: ServeOptions) {
   const { args = [], env = {}, dataDir, program = programWords, isBare } = options;
@@ -177,7 +180,8 @@ export async function startService(options: ServeOptions) {
     const tlsUrl = /^listening on (https:\S+)$/m.exec(out.text())?.[1] ?? "";
     return url !== undefined && (!wantsTls || tlsUrl !== "") ? { url, tlsUrl } : null;
   };
-  await Promise.race([out.until(() => ready() !== null), child.exited]);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  await until(() => ready() !== null || hasEnded(), maxStartMs);
   const addresses = ready();
   if (addresses === null) {
     child.kill("SIGKILL");
@@ -206,22 +210,10 @@ export async function startService(options: ServeOptions) {
 function collect(stream: ReadableStream<Uint8Array>) {
   const decoder = new TextDecoder();
   let text = "";
-  let check: (() => void) | undefined;
   const ended = (async () => {
-    for await (const chunk of stream) {
-      text += decoder.decode(chunk, { stream: true });
-      check?.();
-    }
+    for await (const chunk of stream) text += decoder.decode(chunk, { stream: true });
   })();
-  return {
-    text: () => text,
-    ended,
-    until: (condition: () => boolean) =>
-      new Promise<void>((resolve) => {
-        check = () => condition() && resolve();
-        check();
-      }),
-  };
+  return { text: () => text, ended };
 }
 
 /** Waits for the next clock minute if fewer than `seconds` of this one are left, because each has its own quota. */

@@ -2,7 +2,7 @@
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { TestCertificate } from "./certificates.ts";
-import { withTimeout } from "./eventually.ts";
+import { until, withTimeout } from "./eventually.ts";
 
 export type RawClient = ReturnType<typeof watch>;
 
@@ -43,19 +43,13 @@ function tlsOptions(options: RawClientOptions) {
 
 function watch(socket: Socket | TLSSocket) {
   let received = "";
-  const waiting = new Set<() => void>();
-  const wake = () => {
-    for (const check of waiting) check();
-  };
   socket.on("data", (chunk) => {
     received += chunk.toString("latin1");
-    wake();
   });
   // If the server resets the connection, the socket emits an error. That is a way of closing.
   socket.on("error", () => {});
   const ended = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
   const closed = withTimeout(ended, () => `still open and received ${JSON.stringify(received)}`);
-  void ended.then(wake);
   return {
     socket,
     /** Resolves with all received text when the server has closed or reset the connection. */
@@ -67,17 +61,11 @@ function watch(socket: Socket | TLSSocket) {
       void ended.then(() => clearInterval(timer));
     },
     /** Resolves with all received text once it contains `text`. Rejects if the connection ends before. */
-    receives: (text: string) =>
-      new Promise<string>((resolve, reject) => {
-        const check = () => {
-          if (received.includes(text)) resolve(received);
-          else if (socket.destroyed) reject(new Error(`closed after ${JSON.stringify(received)}`));
-          else return;
-          waiting.delete(check);
-        };
-        waiting.add(check);
-        check();
-      }),
+    async receives(text: string): Promise<string> {
+      await until(() => received.includes(text) || socket.destroyed);
+      if (received.includes(text)) return received;
+      throw new Error(`closed after ${JSON.stringify(received)}`);
+    },
   };
 }
 

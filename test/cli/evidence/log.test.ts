@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from "bun:test";
-import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { withContext } from "../../../cli/open.ts";
