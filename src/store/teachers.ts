@@ -192,9 +192,10 @@ function createCalendarReads(driver: Driver) {
   };
 }
 
-/** SQL for the next teachers after a registration number, read from the index alone. */
-const pieceOf = `WITH piece AS MATERIALIZED (
-  SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
+/** SQL for the filter of a list. A parameter that is NULL filters nothing. */
+const passesFilter = `(?4 IS NULL OR ${licenseStatusSql("?5")} = ?4) AND (?6 IS NULL OR certificate_status = ?6)
+  AND (?7 IS NULL OR license_expiry_date < ?7) AND (?8 IS NULL OR updated_at >= ?8)
+  AND (?9 IS NULL OR state = ?9 COLLATE NOCASE)`;
 
 /** SQL that joins all records into one text, because each row of the native driver is expensive. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
@@ -202,6 +203,14 @@ const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS te
 const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM teachers`;
 
 const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
+
+/** SQL for a piece of a list. The next teachers after a registration number are read from the index alone. */
+const selectPiece = `WITH piece AS MATERIALIZED (
+    SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2),
+  found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
+    WHERE ${passesFilter} ORDER BY piece.reg_no LIMIT ?3)
+  SELECT ${together}, count(*) AS found, max(reg_no) AS last_found,
+    (SELECT count(*) FROM piece) AS looked, (SELECT max(reg_no) FROM piece) AS last_looked FROM found`;
 
 /** Creates the lists of teachers, in the order of their registration numbers. */
 function createTeacherList(driver: Pick<Driver, "query">) {
@@ -216,14 +225,10 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       filter: TeacherFilter & { readonly today: CalendarDate },
       { after, limit, look }: { after: string; limit: number; look: number },
     ) {
-      const args: Value[] = [after, look, limit];
-      const where = conditionsOf(filter, (value) => `?${args.push(value)}`);
-      const sql = `${pieceOf},
-        found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
-          ${where} ORDER BY piece.reg_no LIMIT ?3)
-        SELECT ${together}, count(*) AS found, max(reg_no) AS last_found,
-          (SELECT count(*) FROM piece) AS looked, (SELECT max(reg_no) FROM piece) AS last_looked FROM found`;
-      const [row = {}] = await driver.query(sql, args);
+      const { today, license = null, certificate = null, expiresBefore = null } = filter;
+      const { changedSince = null, state = null } = filter;
+      const wanted = [license, today, certificate, expiresBefore, changedSince, state];
+      const [row = {}] = await driver.query(selectPiece, [after, look, limit, ...wanted]);
       const isFull = integer(row, "found") === limit;
       const isEnd = !isFull && integer(row, "looked") < look;
       return {
@@ -249,22 +254,6 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       return integer(row, "n");
     },
   };
-}
-
-/** Makes the WHERE clause of a filter. @param bind adds a value and returns its parameter */
-function conditionsOf(
-  filter: TeacherFilter & { readonly today: CalendarDate },
-  bind: (value: Value) => `?${number}`,
-): string {
-  const { license, certificate, expiresBefore, changedSince, state } = filter;
-  const conditions = [
-    ...(license === undefined ? [] : [`${licenseStatusSql(bind(filter.today))} = ${bind(license)}`]),
-    ...(certificate === undefined ? [] : [`certificate_status = ${bind(certificate)}`]),
-    ...(expiresBefore === undefined ? [] : [`license_expiry_date < ${bind(expiresBefore)}`]),
-    ...(changedSince === undefined ? [] : [`updated_at >= ${bind(changedSince)}`]),
-    ...(state === undefined ? [] : [`state = ${bind(state)} COLLATE NOCASE`]),
-  ];
-  return conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
 }
 
 function teacherRows(row: Row): TeacherRow[] {
