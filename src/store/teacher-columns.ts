@@ -87,9 +87,9 @@ export function sqlByKeyKind(sqlOf: (column: string) => string): Readonly<Record
 }
 
 export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
-/** Converts a key for JSON. The bytes of a NIN's blind index become hexadecimal. */
-export function formatKeyForJson(key: UniqueKey): string | number {
-  return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
+/** Converts a key for JSON. The bytes of a blind index become hexadecimal. */
+export function formatKeyForJson({ value }: TeacherKey): string | number {
+  return typeof value === "object" ? Buffer.from(value).toString("hex") : value;
 }
 
 /** The domain's `licenseStatusOn` in SQL. @param today the parameter of the date, numbered because it occurs twice */

@@ -18,7 +18,6 @@ import {
   storedTeacherJsonSql,
   teacherJsonSql,
   teacherRowJsonSql,
-  uniqueKinds,
   unpackStoredTeacher,
 } from "./teacher-columns.ts";
 import { applyWrites, readHistoryEntry } from "./teacher-writes.ts";
@@ -32,27 +31,22 @@ const isLoaded = `EXISTS (SELECT 1 FROM teachers)
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** SQL that adds a row without a teacher if the register is empty. */
-const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
-/** SQL for one lookup. It returns two rows if several teachers share a contact, and then no teacher is found. */
-const lookups = sqlByKeyKind(
-  (column) =>
-    `SELECT * FROM (SELECT ${teacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? AND ${isShownSql} LIMIT 2) ${emptyRow}`,
-);
+/**
+ * SQL for lookups in one query, from pairs `[index, value]`. It returns pairs `[index, teachers]`, with two teachers if
+ * several share a contact.
+ */
+const lookups = (condition: string) =>
+  sqlByKeyKind((column) => {
+    const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
+    const found = `SELECT ${teacherJsonSql} AS teacher FROM teachers WHERE ${column} = ${value} AND ${condition} LIMIT 2`;
+    const pair = `json_array(asked.value ->> 0, (SELECT json_group_array(json(teacher)) FROM (${found})))`;
+    return `SELECT (SELECT json_group_array(${pair}) FROM json_each(?) AS asked) AS teachers, (${isLoaded}) AS is_loaded`;
+  });
+const lookupsOfShown = lookups(isShownSql);
+const lookupsOfAny = lookups("true");
 const storedLookups = sqlByKeyKind(
   (column) => `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
 );
-
-/** SQL for many lookups in one query, from pairs `[index, value]`. It returns those found as `[index, teacher]`. */
-const lookupsOfMany = (condition: string) =>
-  sqlByKeyKind((column) => {
-    const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${teacherJsonSql}))
-      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${condition}) AS teachers,
-      (${isLoaded}) AS is_loaded`;
-  });
-const shownOfMany = lookupsOfMany(isShownSql);
-const anyOfMany = lookupsOfMany("true");
 
 const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
 
@@ -67,8 +61,11 @@ export function createTeacherStore(driver: Driver) {
     ...createTeacherList(driver),
     ...createImportReads(driver),
     ...createCalendarReads(driver),
-    findStored: async (key: TeacherKey) =>
-      only(await driver.query(storedLookups[key.by], [key.value]), unpackStoredTeacher),
+    /** Finds the record with a key. @returns null if nobody has the key, or if several share the contact */
+    async findStored(key: TeacherKey) {
+      const [row, other] = await driver.query(storedLookups[key.by], [key.value]);
+      return row === undefined || other !== undefined ? null : unpackStoredTeacher(row);
+    },
     /**
      * Applies changes, with their history and events, in one commit.
      * @returns for each change whether it was applied. It was not if the record has changed since it was read, or
@@ -93,38 +90,29 @@ export function createTeacherStore(driver: Driver) {
 
 /** Creates the lookups by a key. */
 function createTeacherReader(driver: Pick<Driver, "query">) {
-  async function findNow({ by, value }: TeacherKey): Promise<Teacher | null | TvsError> {
-    const rows = await driver.query(lookups[by], [value]);
-    const found = rows.filter((row) => row.teacher !== null);
-    return found.length === 0 && rows.length > 0 ? registerEmpty() : only(found, teacherOf);
-  }
-
-  async function findTogether(keys: readonly UniqueKey[]): Promise<(Teacher | null | TvsError)[]> {
-    const { teachers, isEmpty } = await findMany(driver, keys, shownOfMany);
+  async function findAll(keys: readonly TeacherKey[]): Promise<(Teacher | TvsError | null)[]> {
+    const { teachers, isEmpty } = await findMany(driver, keys, lookupsOfShown);
     return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
-
-  const findNamed = async (keys: readonly UniqueKey[]) =>
-    keys.length === 1 ? Promise.all(keys.map(findNow)) : findTogether(keys);
   // The lookups of one turn of the event loop share a query, which costs a third less. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
-  const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
+  const inOneTurn = new DataLoader<TeacherKey, Teacher | null>(findAll, inTurns);
 
   return {
     /**
      * Finds the teacher with a key. @returns null if nobody has it, if hidden, or if several share the contact
      * @throws TvsError REGISTER_EMPTY if no teacher is found and no import has finished
      */
-    find: async (key: TeacherKey) => (isUnique(key) ? named.load(key) : orThrow(await findNow(key))),
+    find: (key: TeacherKey): Promise<Teacher | null> => inOneTurn.load(key),
     /** Finds a teacher for each key. @returns the teachers in the order of `keys` @throws as `find` */
-    findEach: async (keys: readonly UniqueKey[]) => (await findTogether(keys)).map(orThrow),
+    findEach: async (keys: readonly UniqueKey[]) => (await findAll(keys)).map(orThrow),
   };
 }
 
 const registerEmpty = () =>
   new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
 
-function orThrow(found: Teacher | null | TvsError): Teacher | null {
+function orThrow(found: Teacher | TvsError | null): Teacher | null {
   if (found instanceof TvsError) throw found;
   return found;
 }
@@ -135,19 +123,19 @@ function orThrow(found: Teacher | null | TvsError): Teacher | null {
  */
 async function findMany(
   driver: Pick<Driver, "query">,
-  keys: readonly UniqueKey[],
-  sqlOf: typeof shownOfMany,
+  keys: readonly TeacherKey[],
+  sqlOf: typeof lookupsOfShown,
 ): Promise<{ teachers: (Teacher | null)[]; isEmpty: boolean }> {
   const teachers = new Array<Teacher | null>(keys.length).fill(null);
   let isEmpty = false;
   // The queries of all kinds begin in the same turn, so that they share a request to a server.
-  const answers = uniqueKinds.map(async (by) => {
+  const answers = [...new Set(keys.map(({ by }) => by))].map(async (by) => {
     const asked = keys.flatMap((key, index) => (key.by === by ? [[index, formatKeyForJson(key)]] : []));
-    if (asked.length === 0) return;
     const [row = {}] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
     isEmpty ||= integer(row, "is_loaded") === 0;
-    const found = JSON.parse(text(row, "teachers")) as [index: number, teacher: Teacher][];
-    for (const [index, teacher] of found) teachers[index] = teacher;
+    const pairs = JSON.parse(text(row, "teachers")) as [index: number, found: [Teacher?, Teacher?]][];
+    for (const [index, [teacher = null, other]] of pairs)
+      teachers[index] = other === undefined ? teacher : null;
   });
   await Promise.all(answers);
   return { teachers, isEmpty };
@@ -157,7 +145,7 @@ async function findMany(
 export function createImportReads(driver: Pick<Driver, "query">) {
   return {
     /** Finds the teachers who have these identifiers, hidden teachers included. */
-    findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, anyOfMany)).teachers,
+    findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, lookupsOfAny)).teachers,
     async findMany(regNos: readonly string[]) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
@@ -204,21 +192,10 @@ function createCalendarReads(driver: Driver) {
   };
 }
 
-function only<T>(rows: readonly Row[], read: (row: Row) => T): T | null {
-  return rows.length === 1 && rows[0] !== undefined ? read(rows[0]) : null;
-}
-
-function teacherOf(row: Row): Teacher {
-  return JSON.parse(text(row, "teacher")) as Teacher;
-}
-
-function isUnique(key: TeacherKey): key is UniqueKey {
-  return key.by !== "email" && key.by !== "phone";
-}
-
-/** SQL for the next teachers after a registration number, read from the index alone. */
-const pieceOf = `WITH piece AS MATERIALIZED (
-  SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
+/** SQL for the filter of a list. A parameter that is NULL filters nothing. */
+const passesFilter = `(?4 IS NULL OR ${licenseStatusSql("?5")} = ?4) AND (?6 IS NULL OR certificate_status = ?6)
+  AND (?7 IS NULL OR license_expiry_date < ?7) AND (?8 IS NULL OR updated_at >= ?8)
+  AND (?9 IS NULL OR state = ?9 COLLATE NOCASE)`;
 
 /** SQL that joins all records into one text, because each row of the native driver is expensive. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
@@ -226,6 +203,14 @@ const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS te
 const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM teachers`;
 
 const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
+
+/** SQL for a piece of a list. The next teachers after a registration number are read from the index alone. */
+const selectPiece = `WITH piece AS MATERIALIZED (
+    SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2),
+  found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
+    WHERE ${passesFilter} ORDER BY piece.reg_no LIMIT ?3)
+  SELECT ${together}, count(*) AS found, max(reg_no) AS last_found,
+    (SELECT count(*) FROM piece) AS looked, (SELECT max(reg_no) FROM piece) AS last_looked FROM found`;
 
 /** Creates the lists of teachers, in the order of their registration numbers. */
 function createTeacherList(driver: Pick<Driver, "query">) {
@@ -240,14 +225,10 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       filter: TeacherFilter & { readonly today: CalendarDate },
       { after, limit, look }: { after: string; limit: number; look: number },
     ) {
-      const args: Value[] = [after, look, limit];
-      const where = conditionsOf(filter, (value) => `?${args.push(value)}`);
-      const sql = `${pieceOf},
-        found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
-          ${where} ORDER BY piece.reg_no LIMIT ?3)
-        SELECT ${together}, count(*) AS found, max(reg_no) AS last_found,
-          (SELECT count(*) FROM piece) AS looked, (SELECT max(reg_no) FROM piece) AS last_looked FROM found`;
-      const [row = {}] = await driver.query(sql, args);
+      const { today, license = null, certificate = null, expiresBefore = null } = filter;
+      const { changedSince = null, state = null } = filter;
+      const wanted = [license, today, certificate, expiresBefore, changedSince, state];
+      const [row = {}] = await driver.query(selectPiece, [after, look, limit, ...wanted]);
       const isFull = integer(row, "found") === limit;
       const isEnd = !isFull && integer(row, "looked") < look;
       return {
@@ -273,22 +254,6 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       return integer(row, "n");
     },
   };
-}
-
-/** Makes the WHERE clause of a filter. @param bind adds a value and returns its parameter */
-function conditionsOf(
-  filter: TeacherFilter & { readonly today: CalendarDate },
-  bind: (value: Value) => `?${number}`,
-): string {
-  const { license, certificate, expiresBefore, changedSince, state } = filter;
-  const conditions = [
-    ...(license === undefined ? [] : [`${licenseStatusSql(bind(filter.today))} = ${bind(license)}`]),
-    ...(certificate === undefined ? [] : [`certificate_status = ${bind(certificate)}`]),
-    ...(expiresBefore === undefined ? [] : [`license_expiry_date < ${bind(expiresBefore)}`]),
-    ...(changedSince === undefined ? [] : [`updated_at >= ${bind(changedSince)}`]),
-    ...(state === undefined ? [] : [`state = ${bind(state)} COLLATE NOCASE`]),
-  ];
-  return conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
 }
 
 function teacherRows(row: Row): TeacherRow[] {

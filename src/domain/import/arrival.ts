@@ -19,7 +19,7 @@ import { licenseWords, readLicenseStatus } from "./values.ts";
 import { isStatusName, maxStatusWords, meansWithdrawn } from "./words.ts";
 
 /** An unknown column or JSON member, which is not imported. */
-export type UnknownName = {
+type UnknownName = {
   /** The column's name for messages. */
   readonly label: string;
   /** The field that may be meant, if the name is a misspelling. */

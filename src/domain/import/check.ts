@@ -56,11 +56,20 @@ function createTally() {
  */
 export async function checkFile(extract: Extract, context: ImportContext, onRows: () => void) {
   const { teachers, imports, today } = context;
+  const { unknown, totals } = extract.names;
   const tally = createTally();
+  let noted = 0;
   const unchecked: CheckedRow[] = [];
-  const checkNext = async (remarks: readonly ImportIssue[]) => {
+  const checkNext = async () => {
     const startedAt = performance.now();
     const firstSeq = tally.rows - unchecked.length + 1;
+    const remarks: ImportIssue[] = [
+      ...unknown
+        .slice(noted)
+        .map(({ label }) => ({ line: 1, field: label, code: "UNKNOWN_COLUMN" }) as const),
+      ...totals.map((line) => ({ line, field: null, code: "TOTALS_LINE" }) as const),
+    ];
+    noted = unknown.length;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks };
     await checkChunk(chunk, { ...context, tally, format: extract.format });
     // Pauses as long as the check took: a service beside the import then has half of the processor time.
@@ -70,13 +79,9 @@ export async function checkFile(extract: Extract, context: ImportContext, onRows
     onRows();
     tally.rows += rows.length;
     unchecked.push(...rows);
-    while (unchecked.length >= chunkRows) await checkNext([]);
+    while (unchecked.length >= chunkRows) await checkNext();
   }
-  const { unknown, totals } = extract.names;
-  await checkNext([
-    ...unknown.map(({ label }): ImportIssue => ({ line: 1, field: label, code: "UNKNOWN_COLUMN" })),
-    ...totals.map((line): ImportIssue => ({ line, field: null, code: "TOTALS_LINE" })),
-  ]);
+  await checkNext();
   return { ...tally, holdings: await teachers.countHoldings(today) };
 }
 

@@ -21,7 +21,7 @@ export type Question = { readonly about: string; readonly question: string };
 
 export type Ask = (about: string, question: string) => void;
 
-export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
+type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
 
 type Candidate = {
   readonly field: ImportField;

@@ -58,7 +58,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
 export type RosterDependencies = EvaluationContext & { readonly purpose: Purpose };
 
 /** A row as it was read: its identifiers in the order of `rosterColumns`, or why one is unusable, and the listed name. */
-export type ReadRow = {
+type ReadRow = {
   readonly line: number;
   readonly identifiers: readonly (Identifier | RosterError)[];
   readonly name: string;
