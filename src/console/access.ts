@@ -65,8 +65,8 @@ export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
-/** `title` is set for every page of the register. */
-export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string } };
+/** `title` is set while a page of the register is made. */
+export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string | undefined } };
 
 const refusals: Readonly<Record<NotLocalReason, string>> = {
   address: "the console answers this machine only",

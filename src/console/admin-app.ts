@@ -50,10 +50,11 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
     const status = isTvsError(error)
       ? refusedStatuses[error.code as keyof typeof refusedStatuses]
       : undefined;
-    if (status !== undefined) {
+    const title = c.get("title");
+    if (status !== undefined && title !== undefined) {
       const path = pathInSession(c.req.path).replace(/\.csv$/, "");
       const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${path}">Back</a></p></section>`;
-      return c.html(consoleFrame({ title: c.get("title"), path, main }), status);
+      return c.html(consoleFrame({ title, path, main }), status);
     }
     log.error("the console failed", { detail: String(error) });
     return sendFailure(c, 500, "internal error");

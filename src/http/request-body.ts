@@ -72,7 +72,7 @@ async function readCounted({ headers, body }: Request, maxBytes: number): Promis
  * uses the last. It accepts lone surrogates and numbers out of range, which the strict reader refuses.
  */
 function parse(bytes: Uint8Array): unknown {
-  const text = textOf(bytes);
+  const text = decodeUtf8(bytes);
   const value = readStrictJson(text);
   if (!(value instanceof Refusal)) return value;
   if (value.reason === "JSON_DUPLICATE_MEMBER") throw invalid("the body has a member twice");
@@ -82,7 +82,7 @@ function parse(bytes: Uint8Array): unknown {
   return JSON.parse(text);
 }
 
-function textOf(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
@@ -90,10 +90,7 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-function invalid(message: string): TvsError {
-  return new TvsError("BODY_NOT_JSON", message);
-}
-
+const invalid = (message: string) => new TvsError("BODY_NOT_JSON", message);
 const notJson = () => invalid("the body must be JSON in UTF-8");
 
 const codes = new Map<string, ApiErrorCode>();

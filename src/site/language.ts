@@ -1,10 +1,11 @@
 import { parseAccept } from "hono/utils/accept";
+import envelopeForm from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import written from "../../data/texts/en/pages.json" with { type: "json" };
 import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
 import { loadSentences } from "./texts/sentences.ts";
 
 const pages = loadSentences(written);
-export const englishTexts = { ...pages, lookup: { ...pages.lookup, ...statuses } };
+export const englishTexts = { ...pages, lookup: { ...pages.lookup, ...statuses }, envelopeForm };
 
 export type Texts = typeof englishTexts;
 

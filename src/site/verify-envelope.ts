@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
-import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import { type CompressedDocument, compressDocument, loadOnce, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
+import type { Texts } from "./language.ts";
 import { type CspDirectives, type Markup, sendCachedPage, styleCspSource } from "./shell.ts";
 
 /** The sentences of the form, which the server renders. The page's script has sentences of its own. */
-type FormTexts = typeof english;
-const languages: Readonly<Record<string, FormTexts>> = { en: english };
+type FormTexts = Texts["envelopeForm"];
 
 /** A file whose name contains a digest of its content, so that browsers may cache it for a year. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
@@ -168,9 +167,8 @@ export const sendEnvelopePage: PageHandler = (c) => {
     cspDirectives: cspDirectivesOf(pasted),
     cacheControl: "no-cache",
   };
-  return sendCachedPage(c, about, async ({ tag }, { issuer, site }) => {
+  return sendCachedPage(c, about, async ({ texts: { envelopeForm: texts } }, { issuer, site }) => {
     const { app, style } = await loadAssets();
-    const texts = languages[tag] ?? english;
     const at = (name: string) => `verify-envelope/${name}`;
     const served = { script: at(app.name), integrity: app.integrity };
     const main = envelopeMain({ texts, pasted, issuer, registry: site.name, ...served });

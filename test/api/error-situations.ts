@@ -163,12 +163,8 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   },
   SCOPE_MISSING: { "a call that was not agreed": withKey("unscoped") },
   PURPOSE_NOT_ALLOWED: { "a purpose that was not agreed": body({ ...question, purpose: refusedPurpose }) },
-  PURPOSE_UNKNOWN: {
-    "a purpose that there is not": body({ ...question, purpose: "CURIOSITY" }),
-  },
-  BODY_NOT_JSON: {
-    "half of a body": body('{"identifier":'),
-  },
+  PURPOSE_UNKNOWN: { "a purpose that there is not": body({ ...question, purpose: "CURIOSITY" }) },
+  BODY_NOT_JSON: { "half of a body": body('{"identifier":') },
   BODY_TOO_LARGE: { "257 KiB": body(" ".repeat(257 * 1024)) },
   REQUEST_INVALID: {
     "no purpose": body({ identifier: question.identifier }),
@@ -185,9 +181,7 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "an empty roster": body(roster(0), `${api}/rosters`),
     "2,001 teachers": body(roster(2_001), `${api}/rosters`),
   },
-  IDEMPOTENCY_KEY_INVALID: {
-    "half of a quoted string": withHeaders({ "Idempotency-Key": '"k' }),
-  },
+  IDEMPOTENCY_KEY_INVALID: { "half of a quoted string": withHeaders({ "Idempotency-Key": '"k' }) },
   IDEMPOTENCY_KEY_IN_USE: {
     // Two seconds of real time: that is how long a duplicate waits for the call that is still running.
     "the first call is still running": async ({ ask, keys, world: { operator, service } }, headers) => {
@@ -221,9 +215,7 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "a spent address": ({ ask }, headers) => ask(lookup, { headers, from: "192.0.2.1" }),
     "on the page": ({ ask }, headers) => ask(`/?tId=${knownTeacher.tId}`, { headers, from: "192.0.2.1" }),
   },
-  DELIVERY_UNKNOWN: {
-    "an id that nothing has": withSelf("full", "GET", `/deliveries/${uuid}`),
-  },
+  DELIVERY_UNKNOWN: { "an id that nothing has": withSelf("full", "GET", `/deliveries/${uuid}`) },
   DELIVERY_UNDER_WAY: {
     "an attempt is in progress": async (on, headers) => {
       const id = await on.delivered("hooked");
@@ -266,9 +258,7 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   REQUEST_MALFORMED: {
     "a host that is none": ({ send }) => send("GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n"),
   },
-  INTERNAL: {
-    "what nobody expected": failing(new Error("a secret cause")),
-  },
+  INTERNAL: { "what nobody expected": failing(new Error("a secret cause")) },
   SERVICE_UNAVAILABLE: {
     "a clock that is wrong": withKey("full", { but: { isClockWrong: () => true } }),
     "a database that is gone": failing(new TvsError("STORE_UNAVAILABLE", "a secret cause")),

@@ -18,34 +18,25 @@ import * as examples from "./openapi/examples.ts";
 
 const { issuer } = examples;
 
-type LogWorld = TestStores & {
-  readonly documents: ReturnType<typeof createLogDocuments>;
-  /** Attests so many calls more. @returns what was signed */
-  grow(calls: number): Promise<string[]>;
-  sign(): Promise<void>;
-};
+type LogWorld = Awaited<ReturnType<typeof addLog>>;
+
+async function addLog(stores: TestStores) {
+  const { clock, evidence: store } = stores;
+  const { kid } = (await fillRing(stores.keys, 0)).active;
+  const writer = createLogWriter({ store, pinned: aPinnedCheckpoint(), secrets, clock });
+  let made = 0;
+  /** Attests so many calls more. @returns the signed texts */
+  async function grow(calls: number): Promise<string[]> {
+    const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));
+    await attest(stores.driver, more);
+    return more.map(({ jws }) => jws);
+  }
+  const documents = createLogDocuments({ evidence: createEvidenceReader(store), clock });
+  return { ...stores, documents, grow, sign: () => writer.checkpoint() };
+}
 
 function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
-  return withStoresAt("2026-03-01T09:30:30Z", async (stores) => {
-    const { clock, evidence: store } = stores;
-    const { kid } = (await fillRing(stores.keys, 0)).active;
-    const pinned = aPinnedCheckpoint();
-    const writer = createLogWriter({ store, pinned, secrets, clock });
-    let made = 0;
-    async function grow(calls: number): Promise<string[]> {
-      const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));
-      await attest(stores.driver, more);
-      return more.map(({ jws }) => jws);
-    }
-    await act({
-      ...stores,
-      documents: createLogDocuments({ evidence: createEvidenceReader(store), clock }),
-      grow,
-      async sign() {
-        await writer.checkpoint();
-      },
-    });
-  });
+  return withStoresAt("2026-03-01T09:30:30Z", async (stores) => act(await addLog(stores)));
 }
 
 const openLog = ({ evidence: store, clock }: LogWorld) => ensureLog({ store, secrets, issuer, clock });

@@ -7,9 +7,6 @@ import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { serve } from "../../src/http/serve.ts";
 import { makeFolder } from "../harness/folder.ts";
 
-// The sandbox prints how this program is called.
-setMainUrl(new URL("../../cli/main.ts", import.meta.url));
-
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
 /**
@@ -33,8 +30,7 @@ export async function openSite({ statusList = true } = {}) {
   if (!statusList) await operator.stores.settings.write({ status_list: "off" });
   await service.configuration.refresh();
   const causeEvent = () => triggerRevocation({ ...operator, ...service });
-  const app = createApp(service, { ...config, demo, causeEvent });
-  opening.resolve(app);
+  opening.resolve(createApp(service, { ...config, demo, causeEvent }));
 
   async function close() {
     await listener.close();
@@ -42,5 +38,5 @@ export async function openSite({ statusList = true } = {}) {
     await folder.remove();
   }
 
-  return { url: listener.url, dataDir: folder.path, app, operator, service, demo, close };
+  return { url: listener.url, dataDir: folder.path, operator, service, demo, close };
 }

@@ -12,7 +12,7 @@ async function policyOf(address: string): Promise<string[]> {
   return response.headers.get("Content-Security-Policy")?.split("; ") ?? [];
 }
 
-async function filesOf(html: string): Promise<string[]> {
+function filesOf(html: string): string[] {
   return [...html.matchAll(/(?:src|href)="(verify-envelope\/[^"]+)"/g)].map(([, name = ""]) => name);
 }
 
@@ -46,7 +46,7 @@ test("the envelope page contains the current issuer", async () => {
 
 test("the names of the envelope page's files contain a hash of the content, and every file is served", async () => {
   const html = await (await world.call(path)).text();
-  const files = await filesOf(html);
+  const files = filesOf(html);
   expect(files).toHaveLength(2);
   for (const file of files) {
     const response = await world.call(`/${file}`);
@@ -65,7 +65,7 @@ test("the envelope page gives the digest of its script (integrity), which the br
 
 test("the envelope page and its files are under 50 kB as they are sent", async () => {
   const html = await (await world.call(path)).text();
-  const addresses = [path, ...(await filesOf(html)).map((file) => `/${file}`)];
+  const addresses = [path, ...filesOf(html).map((file) => `/${file}`)];
   expect(addresses).toHaveLength(3);
   let weight = 0;
   for (const address of addresses) {

@@ -199,7 +199,7 @@ test("the OpenAPI document's envelopes verify with its example key set, key hist
 });
 
 test("the proofs of the OpenAPI document's examples verify with its log key, and are of its two envelopes", async () => {
-  const key = await readVerifierKey(examples.textOf("LogKey").trimEnd());
+  const key = await readVerifierKey(examples.logKey.trimEnd());
   if (key === null) throw new Error("not a key");
   const { leafIndex, treeSize, hashes, checkpoint } = examples.inclusion;
   const signed = await openCheckpoint(checkpoint, [key]);

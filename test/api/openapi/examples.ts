@@ -13,11 +13,8 @@ function shownAs<Value>(name: string): Value {
   return (resolve(`#/components/examples/${name}`) as { value: Value }).value;
 }
 
-function examplesOf<Value>(place: string): readonly [Value, ...Value[]] {
-  return (resolve(`#/components/${place}`) as { examples: [Value, ...Value[]] }).examples;
-}
-
-const inSchema = <Value>(name: string) => examplesOf<Value>(`schemas/${name}`);
+const inSchema = <Value>(name: string) =>
+  (resolve(`#/components/schemas/${name}`) as { examples: [Value, ...Value[]] }).examples;
 
 export const foundEnvelope = shownAs<SignedEnvelope>("EnvelopeFound");
 export const notFoundEnvelope = shownAs<SignedEnvelope>("EnvelopeNotFound");
@@ -57,14 +54,9 @@ export const [statusLists] = inSchema<{ status_lists: readonly string[] }>("Stat
 export const [statusList] = inSchema<string>("StatusList");
 export const health = shownAs<object>("HealthOk");
 
-/** The example of a response whose body is text, not JSON. */
-export function textOf(response: string): string {
-  const { schema } = Object.values(
-    (resolve(`#/components/responses/${response}`) as { content: Record<string, { schema: object }> })
-      .content,
-  )[0] as { schema: { examples: [string] } };
-  return schema.examples[0];
-}
+export const logKey = resolve(
+  "#/components/responses/LogKey/content/text~1plain/schema/examples/0",
+) as string;
 
 export const webhookEvent = shownAs<WebhookEvent>("license.revoked");
 export const eventOf = (type: string) => shownAs<WebhookEvent>(type);
