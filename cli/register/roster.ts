@@ -5,7 +5,7 @@ import { rosterSchema } from "../../src/api/requests.ts";
 import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/domain/configuration.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
-import { UnreadableError } from "../../src/domain/import/fields.ts";
+import { toUnreadableInputError } from "../../src/domain/import/read.ts";
 import {
   convertToUtf8,
   type Encoding,
@@ -152,7 +152,7 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
     }
   } catch (error) {
     await Promise.allSettled(checks);
-    throw explainUnreadable(file, error);
+    throw toUnreadableInputError(nameOf(file), error);
   }
   header ??= readRosterHeader([]);
   results.push(...(await Promise.all(checks)));
@@ -169,13 +169,6 @@ async function* readRecords(file: string, encoding: Encoding | undefined): Async
   const text = convertToUtf8(whole, encoding ?? readByteOrderMark(beginning) ?? "utf-8");
   for await (const records of readCsv(text, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
-}
-
-function explainUnreadable(file: string, error: unknown): unknown {
-  if (error instanceof UnreadableError)
-    return unreadable(`${nameOf(file)}, line ${error.line}: ${error.message}`);
-  const isOfFile = !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
-  return isOfFile ? unreadable(`${nameOf(file)} cannot be read`) : error;
 }
 
 function unreadable(message: string): TvsError {

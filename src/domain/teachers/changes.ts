@@ -5,7 +5,7 @@ import { announcedStatuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isFailedFormula, readText } from "../import/values.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { type HistoryEntry, planWrite, type TeacherWrite } from "./store.ts";
+import { type HistoryEntry, planWrite } from "./store.ts";
 import {
   canonicalRegNo,
   maxTeacherId,
@@ -88,10 +88,8 @@ export async function changeTeacher(
       await teachers.apply([planCalendarStep(teacher, dependencies)]);
       continue;
     }
-    const write = planChange(teacher, changedContent(teacher, { ...change, today }), {
-      ...dependencies,
-      ...change,
-    });
+    const content = changedContent(teacher, { ...change, today });
+    const write = planWrite(teacher, content, { ...dependencies, ...change, at: clock.now() });
     const [isApplied] = await teachers.apply([write]);
     if (!isApplied) continue;
     const stored = await requireTeacher(teachers, key);
@@ -99,20 +97,6 @@ export async function changeTeacher(
     return { teacher: stored, before, after, events: write.events };
   }
   throw new TvsError("STORE_BUSY", "the record kept changing at the same time; try again");
-}
-
-/** Plans a change with an entry in the history, even if no status changes, as when a deactivated teacher is revoked. */
-function planChange(
-  teacher: StoredTeacher,
-  content: TeacherContent,
-  change: ChangeDependencies & { action: TeacherAction; reason: string },
-): TeacherWrite {
-  const { calendar, clock, action, actor, reason } = change;
-  const at = clock.now();
-  const write = planWrite(teacher, content, { action, actor, reason, calendar, at });
-  const unchanged = announcedStatuses(teacher);
-  const history = write.history ?? { at, action, actor, reason, before: unchanged, after: unchanged };
-  return { ...write, history };
 }
 
 type ActionRule = {

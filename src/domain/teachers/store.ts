@@ -59,11 +59,13 @@ export function planWrite(
   const statuses = ["license", "certificate", "active", "hidden"] as const;
   const moved = before === null || statuses.some((one) => known[one] !== after[one]);
   const { action, actor, reason = null, at } = change;
+  // An operator's change is recorded even if no status changes, as when a deactivated teacher is revoked.
+  const isRecorded = moved || (action !== "import" && action !== "sweep");
   return {
     replaces: before === null ? null : { id: before.id, version: before.version },
     content,
     announcedStatus: after.license,
-    history: moved ? { at, action, actor, reason, before: before === null ? null : known, after } : null,
+    history: isRecorded ? { at, action, actor, reason, before: before === null ? null : known, after } : null,
     events: change.announce === false ? [] : eventsOfChange(known, after, subject),
     at,
   };
