@@ -37,3 +37,15 @@ export function toHex(bytes: Uint8Array): string {
 export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
+
+/** Keeps the imported key of each object while the object exists: importing costs as much as several verifications. */
+export function keepImported<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
+  const imported = new WeakMap<K, Promise<CryptoKey>>();
+  return (key: K): Promise<CryptoKey> => {
+    const found = imported.get(key) ?? importKey(key);
+    imported.set(key, found);
+    // A failure of this machine's cryptography may be temporary, so it is not kept.
+    found.catch(() => imported.delete(key));
+    return found;
+  };
+}

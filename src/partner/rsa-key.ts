@@ -1,7 +1,7 @@
 /** Checks RSA public keys (JSON Web Keys, RFC 7517, RFC 7518 section 6.3), and verifies signatures with them. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
-import { toHex } from "./bytes.ts";
+import { keepImported, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
@@ -124,19 +124,9 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
 
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-/** Imported keys: importing a key costs as much as several verifications. */
-const imported = new WeakMap<RsaPublicJwk, Promise<CryptoKey>>();
-
-function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
-  const known = imported.get(jwk);
-  if (known !== undefined) return known;
-  const key = crypto.subtle.importKey("jwk", { kty: "RSA", n: jwk.n, e: jwk.e }, algorithm, false, [
-    "verify",
-  ]);
-  imported.set(jwk, key);
-  key.catch(() => imported.delete(jwk));
-  return key;
-}
+const importOnce = keepImported(({ n, e }: RsaPublicJwk) =>
+  crypto.subtle.importKey("jwk", { kty: "RSA", n, e }, algorithm, false, ["verify"]),
+);
 
 type SignedBytes = Readonly<Record<"signingInput" | "signature", Uint8Array<ArrayBuffer>>>;
 

@@ -6,7 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { concatenate, fromHex, toHex } from "./bytes.ts";
+import { concatenate, fromHex, keepImported, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -155,16 +155,9 @@ export async function formatVerifierKey(name: string, publicKey: Uint8Array): Pr
   return `${name}+${keyId}+${encodeBase64(Uint8Array.from([signatureTypes.plain, ...publicKey]))}`;
 }
 
-/** Imported keys: importing costs as much as verifying a signature. */
-const imported = new WeakMap<Uint8Array, Promise<CryptoKey>>();
-
-function importKey(publicKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
-  const known = imported.get(publicKey);
-  if (known !== undefined) return known;
-  const key = crypto.subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]);
-  imported.set(publicKey, key);
-  return key;
-}
+const importOnce = keepImported((publicKey: Uint8Array<ArrayBuffer>) =>
+  crypto.subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]),
+);
 
 /**
  * Checks an Ed25519 signature (RFC 8032) with WebCrypto.
@@ -179,5 +172,5 @@ export async function verifyEd25519(
   signature: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
   if (signature.length !== 64) return false;
-  return crypto.subtle.verify("Ed25519", await importKey(publicKey), signature, message);
+  return crypto.subtle.verify("Ed25519", await importOnce(publicKey), signature, message);
 }
