@@ -41,37 +41,33 @@ async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Opens every regular file of a folder, sorted by name. A folder inside the folder gives FOLDER_NESTED. */
-async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
-  for (const name of (await readdir(folder)).sort()) {
-    const file = join(folder, name);
-    if (skipped.has(await canonicalPath(file))) continue;
-    const about = await stat(file).catch(() => null);
-    if (about?.isDirectory()) yield { file, reason: "FOLDER_NESTED" };
-    else if (about?.isFile()) yield { file, chunks: readFileBytes(file) };
-    else yield { file, reason: "FILE_UNREADABLE" };
-  }
-}
-
-async function* openPath(path: string, stdin: Pieces, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
-  if (path === "-") {
-    yield { file: "-", chunks: stdin };
-    return;
-  }
+/**
+ * Opens a file, or every regular file of a folder, sorted by name. A folder inside the folder gives FOLDER_NESTED. A pipe is
+ * read only if it is named, as in `tvs verify <(gunzip -c archive.gz)`.
+ */
+async function* openPath(path: string, skipped: ReadonlySet<string>, isNamed = true): AsyncGenerator<Source> {
   const about = await stat(path).catch(() => null);
-  if (about === null) yield { file: path, reason: "FILE_UNREADABLE" };
-  else if (about.isDirectory()) yield* listFolder(path, skipped);
-  // A pipe may be named as well: `tvs verify <(gunzip -c archive.gz)`.
-  else yield { file: path, chunks: readFileBytes(path) };
+  if (about?.isDirectory() && isNamed)
+    for (const name of (await readdir(path)).sort()) {
+      const file = join(path, name);
+      if (!skipped.has(await canonicalPath(file))) yield* openPath(file, skipped, false);
+    }
+  else if (about?.isDirectory()) yield { file: path, reason: "FOLDER_NESTED" };
+  else if (about?.isFile() || (about !== null && isNamed)) yield { file: path, chunks: readFileBytes(path) };
+  else yield { file: path, reason: "FILE_UNREADABLE" };
 }
 
 /** Opens files, folders, or `-` for standard input, in turn. @param keyFiles files that are skipped in a folder */
 export async function* openSources(paths: Paths, stdin: Pieces, keyFiles: Paths): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
+    if (path === "-") {
+      yield { file: "-", chunks: stdin };
+      continue;
+    }
     let found = 0;
     try {
-      for await (const source of openPath(path, stdin, skipped)) {
+      for await (const source of openPath(path, skipped)) {
         found++;
         yield source;
       }

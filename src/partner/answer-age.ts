@@ -17,13 +17,13 @@ function endedOn({ license }: Claims["result"], nowMs: number): string | null {
   return isOver && parseDateTime(`${expiryDate}T00:00:00Z`) !== null ? expiryDate : null;
 }
 
-/** Computes the age of an answer at `nowMs`, in milliseconds since the Unix epoch. */
-export function computeAge({ issuedAtSeconds, result }: Claims, nowMs: number): AnswerAge {
-  const ageMs = Math.max(0, nowMs - issuedAtSeconds * 1000);
+/** Computes the age of an answer at `nowSeconds` since the Unix epoch. */
+export function computeAge({ issuedAtSeconds, result }: Claims, nowSeconds: number): AnswerAge {
+  const ageMs = Math.max(0, Math.round((nowSeconds - issuedAtSeconds) * 1000));
   return {
     days: Math.floor(ageMs / dayMs),
     isOld: ageMs > oldAfterDays * dayMs,
-    licenseEndedOn: endedOn(result, nowMs),
+    licenseEndedOn: endedOn(result, nowSeconds * 1000),
   };
 }
 

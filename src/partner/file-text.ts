@@ -28,13 +28,8 @@ export function removeByteOrderMark(text: string): string {
 
 /** Decodes a file in UTF-8 or UTF-16 and removes the byte order mark; null if the bytes are neither encoding. */
 export function decodeText(bytes: Uint8Array): string | null {
-  const encoding = utf16Of(bytes);
-  if (encoding === null) {
-    const text = decodeUtf8(bytes);
-    return text === null ? null : removeByteOrderMark(text);
-  }
   try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    return new TextDecoder(utf16Of(bytes) ?? "utf-8", { fatal: true }).decode(bytes);
   } catch {
     return null;
   }

@@ -12,7 +12,13 @@ import { findFork, type LogState } from "./log-state.ts";
 import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
-import { type CheckOutcome, type LogEvidence, passedCheck } from "./verification.ts";
+import {
+  type CheckOutcome,
+  type ClockOptions,
+  type LogEvidence,
+  passedCheck,
+  readClock,
+} from "./verification.ts";
 
 /** A parsed proof; nothing in it is verified. */
 type WrittenProof = {
@@ -28,15 +34,11 @@ export type LogProof =
   | { readonly refusal: Refusal }
   | (WrittenProof & { readonly refusal: null; readonly checkpoint: Checkpoint });
 
-export type LogProofOptions = {
+export type LogProofOptions = ClockOptions & {
   /** The keys of the logs that are trusted; `readLogKeys` reads them. */
   readonly logKeys: readonly VerifierKey[];
   /** The largest checkpoint seen of each log. A log that shows another tree of the same size is refused. */
   readonly logState?: LogState;
-  /** The time of the verification; this machine's by default. */
-  readonly now?: Date;
-  /** How many seconds the clocks of log and caller may differ; 60 by default. */
-  readonly clockToleranceSeconds?: number;
 };
 
 /** The proved entry of an envelope in the log. */
@@ -49,7 +51,6 @@ export type LogFinding = {
 const firstLine = "c2sp.org/tlog-proof@v1\n";
 const whyResaved =
   "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
-const defaultToleranceSeconds = 60;
 /** The most hashes of a proof: the height of a tree of 2^53 leaves. */
 const maxHashes = 53;
 
@@ -141,17 +142,20 @@ export function formatLogProof({ index, hashes, note }: WrittenProof): string {
   return `${firstLine}${[`index ${index}`, ...hashes.map(encodeBase64), "", note].join("\n")}`;
 }
 
-async function open(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
+async function open(
+  source: string | Uint8Array,
+  { logKeys, logState = new Map() }: LogProofOptions,
+  latestSeconds: number,
+): Promise<LogProof> {
   const given = typeof source === "string" ? source : decodeProof(source);
   if (given === null) return { refusal: malformed("The proof is not valid UTF-8.") };
   const text = withLastLineFeed(given);
   const written = readProof(text);
   if (written instanceof Refusal) return { refusal: preferDamage(written, text) };
-  const checkpoint = await openCheckpoint(written.note, options.logKeys);
+  const checkpoint = await openCheckpoint(written.note, logKeys);
   if (checkpoint instanceof Refusal) return { refusal: preferDamage(checkpoint, text) };
-  const { now = new Date(), clockToleranceSeconds = defaultToleranceSeconds, logState } = options;
-  const isFuture = checkpoint.seconds > now.getTime() / 1000 + clockToleranceSeconds;
-  const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findFork(checkpoint, logState ?? new Map());
+  const isFuture = checkpoint.seconds > latestSeconds;
+  const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findFork(checkpoint, logState);
   return refusal === null ? { ...written, checkpoint, refusal } : { refusal };
 }
 
@@ -170,11 +174,11 @@ async function open(source: string | Uint8Array, options: LogProofOptions): Prom
  * ```
  */
 export async function openLogProof(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
-  const { now, clockToleranceSeconds = 0 } = options;
-  if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
-  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  const { nowSeconds, toleranceSeconds } = readClock(options);
   // Only the cryptography throws here, for example in a browser without Ed25519.
-  return open(source, options).catch(() => ({ refusal: refuse("VERIFIER_FAILED") }));
+  return open(source, options, nowSeconds + toleranceSeconds).catch(() => ({
+    refusal: refuse("VERIFIER_FAILED"),
+  }));
 }
 
 /**

@@ -4,6 +4,21 @@ import type { EligibilityResult, SignedStatement, StatementRow } from "./contrac
 import { formatSeconds } from "./date-time.ts";
 import { Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
 
+/** The options of a verification's time. */
+export type ClockOptions = {
+  /** The time of the verification; this machine's by default. */
+  readonly now?: Date;
+  /** How many seconds the clocks of service and caller may differ; 60 by default. */
+  readonly clockToleranceSeconds?: number;
+};
+
+/** Reads the time of a verification and the tolerance, in seconds. @throws TypeError if one of them is wrong */
+export function readClock({ now = new Date(), clockToleranceSeconds = 60 }: ClockOptions) {
+  if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
+  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  return { nowSeconds: now.getTime() / 1000, toleranceSeconds: clockToleranceSeconds };
+}
+
 /** The names of the checks in their order. The first check that fails gives the reason of a refusal. */
 export const checkNames = [
   "form",

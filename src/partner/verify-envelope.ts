@@ -37,24 +37,22 @@ import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from ".
 import {
   type CheckList,
   type CheckOutcome,
+  type ClockOptions,
   passedCheck,
+  readClock,
   runChecks,
   type SharedClaims,
   skippedCheck,
   type Verification,
 } from "./verification.ts";
 
-export type VerifyOptions = {
+export type VerifyOptions = ClockOptions & {
   /** The keys to verify with, a result of `createKeySet`. */
   readonly keys: KeySet;
   /** The service's issuer, from the operator; any other issuer is refused. */
   readonly issuer: string;
   /** The caller's partner id; an envelope for another partner is refused. */
   readonly audience: string;
-  /** The time of the verification; this machine's by default. */
-  readonly now?: Date;
-  /** How many seconds the clocks of service and caller may differ; 60 by default. */
-  readonly clockToleranceSeconds?: number;
   /** The result of `openLogProof`; an envelope that is not the proved log entry is refused. */
   readonly proof?: LogProof;
   /** The service's status lists (`application/statuslist+jwt`), by which a withdrawn answer is refused. */
@@ -96,8 +94,6 @@ const outcomes = {
     "It names no place in a status list, so none was asked whether it was withdrawn since.",
   ),
 };
-
-const defaultToleranceSeconds = 60;
 
 /**
  * Reads the text of an envelope or statement as JSON if it begins with a brace. Any other text, such as a bare JWS, and a
@@ -212,18 +208,14 @@ export async function checkSigned(
   return { payload, issuedAt, kid, lists };
 }
 
-/** Returns the time of the verification, in milliseconds since the Unix epoch. */
-function timeOf({ now }: VerifyOptions): number {
-  return now?.getTime() ?? Date.now();
-}
-
 function checkTime(claims: SharedClaims, options: VerifyOptions): CheckOutcome | Refusal {
-  const nowSeconds = timeOf(options) / 1000;
-  const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
-  if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
-  const { expiresSeconds, notBeforeSeconds } = claims;
-  if (expiresSeconds !== null && expiresSeconds <= nowSeconds - tolerance) return refuse("TOKEN_EXPIRED");
-  const isEarly = notBeforeSeconds !== null && notBeforeSeconds > nowSeconds + tolerance;
+  const { nowSeconds, toleranceSeconds } = readClock(options);
+  const { issuedAtSeconds, expiresSeconds, notBeforeSeconds } = claims;
+  const latestSeconds = nowSeconds + toleranceSeconds;
+  if (issuedAtSeconds > latestSeconds) return refuse("ISSUED_IN_FUTURE");
+  if (expiresSeconds !== null && expiresSeconds <= nowSeconds - toleranceSeconds)
+    return refuse("TOKEN_EXPIRED");
+  const isEarly = notBeforeSeconds !== null && notBeforeSeconds > latestSeconds;
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : outcomes.time;
 }
 
@@ -244,19 +236,13 @@ function checkStatus(
   lists: Signed["lists"],
   options: VerifyOptions,
 ): CheckOutcome | Refusal {
-  const { issuer, clockToleranceSeconds, maxListAgeSeconds } = options;
+  const { issuer, maxListAgeSeconds: maxAgeSeconds = defaultMaxListAgeSeconds } = options;
   const { eligible, license } = claims.result;
   const isYes = eligible || license?.status === "VALID";
   if (lists === null) return outcomes.noList;
   if (claims.status === null) return outcomes.noPlace;
-  const found = findStatus(claims.status, lists, {
-    issuer,
-    signedSeconds: claims.issuedAtSeconds,
-    isYes,
-    nowSeconds: timeOf(options) / 1000,
-    toleranceSeconds: clockToleranceSeconds ?? defaultToleranceSeconds,
-    maxAgeSeconds: maxListAgeSeconds ?? defaultMaxListAgeSeconds,
-  });
+  const query = { issuer, signedSeconds: claims.issuedAtSeconds, isYes, maxAgeSeconds };
+  const found = findStatus(claims.status, lists, { ...query, ...readClock(options) });
   if (found instanceof Refusal) return found;
   list.found.statusList = found;
   const by = `the status list of ${found.signedAt}`;
@@ -268,13 +254,11 @@ function checkStatus(
 
 /** Throws TypeError if an option is wrong: the caller's mistake must not look like a verdict on the envelope. */
 export function assertOptions(options: VerifyOptions): void {
-  const { issuer, audience, now, clockToleranceSeconds = 0, maxListAgeSeconds = 0 } = options;
-  const { statusLists = [] } = options;
+  const { issuer, audience, maxListAgeSeconds = 0, statusLists = [] } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
     throw new TypeError("verifyEnvelope needs the audience");
-  if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
-  if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  readClock(options);
   if (!(maxListAgeSeconds >= 0)) throw new TypeError("maxListAgeSeconds is not a duration");
   if (!Array.isArray(statusLists) || statusLists.some((list) => typeof list !== "string"))
     throw new TypeError("statusLists is not an array of texts");
@@ -307,6 +291,6 @@ export async function verifyEnvelope(
     const difference = outer === null ? outcomes.noOuter : findOuterDifference(outer, claims, kid);
     list.add("outer", difference ?? outcomes.outer);
     list.add("status", checkStatus(list, claims, lists, options));
-    list.found.age = computeAge(claims, timeOf(options));
+    list.found.age = computeAge(claims, readClock(options).nowSeconds);
   });
 }

@@ -13,7 +13,7 @@ function claimsWith(license: Partial<NonNullable<Claims["result"]["license"]>>):
 }
 
 function ageAt(time: string, license = {}) {
-  return computeAge(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time));
+  return computeAge(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time) / 1000);
 }
 
 /** A verification of what was signed at {@link signedAt}. */
@@ -24,7 +24,7 @@ function verificationAt(time: string, changed: Partial<Verification> = {}): Veri
     issuer: "https://verify.example.org",
     verifiedAt: signedAt,
     result: claims.result,
-    age: computeAge(claims, Date.parse(time)),
+    age: computeAge(claims, Date.parse(time) / 1000),
     ...changed,
   } as Verification;
 }
@@ -48,7 +48,7 @@ test("no end is reported for a licence that was not valid, or whose expiry date 
 
 test("an answer is old after 30 days, and its age is never negative", () => {
   const signedMs = Date.parse(signedAt);
-  const at = (ms: number) => computeAge(claimsWith({}), ms);
+  const at = (ms: number) => computeAge(claimsWith({}), ms / 1000);
   expect(at(signedMs + 30 * day)).toMatchObject({ days: 30, isOld: false });
   expect(at(signedMs + 30 * day + 1)).toMatchObject({ days: 30, isOld: true });
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
