@@ -187,33 +187,14 @@ test("a text or a file of a mebibyte is searched for damage, and no longer one",
   ]);
 });
 
-test.each<[bytes: number[], isIt: boolean]>([
-  ...[
-    [0xff, 0xfe, 1, 1],
-    [0xfe, 0xff, 1, 1],
-    [1, 0, 1, 0],
-    [0, 1, 0, 1],
-  ].map((one): [number[], boolean] => [one, true]),
-  ...[
-    [0xff, 1, 1, 1],
-    [1, 0xfe, 1, 1],
-    [0xfe, 1, 1, 1],
-    [1, 0xff, 1, 1],
-  ].map((one): [number[], boolean] => [one, false]),
-  ...[
-    [0, 0, 1, 0],
-    [1, 1, 1, 0],
-    [1, 0, 0, 0],
-    [1, 0, 1, 1],
-  ].map((one): [number[], boolean] => [one, false]),
-  ...[
-    [1, 1, 0, 1],
-    [0, 0, 0, 1],
-    [0, 1, 1, 1],
-    [0, 1, 0, 0],
-  ].map((one): [number[], boolean] => [one, false]),
-])("a file that begins with %j is read as UTF-16: %p", (bytes, isIt) => {
-  expect(isUtf16(Uint8Array.from(bytes))).toBe(isIt);
+// biome-ignore format: a table reads better in rows
+test.each<[isIt: boolean, ...beginnings: number[][]]>([
+  [true, [0xff, 0xfe, 1, 1], [0xfe, 0xff, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]],
+  [false, [0xff, 1, 1, 1], [1, 0xfe, 1, 1], [0xfe, 1, 1, 1], [1, 0xff, 1, 1]],
+  [false, [0, 0, 1, 0], [1, 1, 1, 0], [1, 0, 0, 0], [1, 0, 1, 1]],
+  [false, [1, 1, 0, 1], [0, 0, 0, 1], [0, 1, 1, 1], [0, 1, 0, 0]],
+])("whether a file is UTF-16 is %p by its first four bytes: %j, %j, %j, %j", (isIt, ...beginnings) => {
+  expect(beginnings.map((bytes) => isUtf16(Uint8Array.from(bytes)))).toEqual(beginnings.map(() => isIt));
 });
 
 test("UTF-16 is decoded piece by piece, and refused if it is truncated, damaged or not UTF-16", async () => {

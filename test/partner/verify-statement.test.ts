@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { createHash, sign } from "node:crypto";
 import { canonicalJson } from "../../src/partner/canonical-json.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
@@ -7,7 +6,8 @@ import type { RefusalReason } from "../../src/partner/reasons.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { findStatementDifference, verifyStatement } from "../../src/partner/verify-statement.ts";
 import * as examples from "../api/openapi/examples.ts";
-import { audience, base64url, issuer, keys, now } from "../fixtures/envelope-tokens.ts";
+import { audience, issuer, keys, now, signTexts } from "../fixtures/envelope-tokens.ts";
+import { leaf, mth } from "../fixtures/rfc6962.ts";
 
 const options = {
   keys: await createKeySet({ jwks: JSON.stringify(examples.jwks) }),
@@ -22,46 +22,26 @@ const rowOf = (n: number) => ({
   ...{ row: n, tId: n, regNo: `A/1/B/${n}`, eligible: true, status: "VALID", reasons: [], nameMatches: null },
 });
 
-const sha256 = (...parts: Uint8Array[]) => createHash("sha256").update(Buffer.concat(parts)).digest();
-
-const leafOf = (text: string) => sha256(Buffer.of(0), Buffer.from(text));
-
-function rootOf(leaves: Buffer[]): Buffer {
-  if (leaves.length === 1) return leaves[0] as Buffer;
-  const left = 2 ** Math.ceil(Math.log2(leaves.length) - 1);
-  return sha256(Buffer.of(1), rootOf(leaves.slice(0, left)), rootOf(leaves.slice(left)));
-}
-
-/** The root of one row, whose leaf begins with a line. */
-const rowRoot = (row: object, line = "tvs/v1/statement-row\n") =>
-  leafOf(`${line}${canonicalJson(row as never)}`).toString("base64");
+const leafOf = (row: object, line = "tvs/v1/statement-row\n") =>
+  leaf(Buffer.from(`${line}${canonicalJson(row as never)}`));
 
 type Change = { claims?: object; header?: object; numbers?: readonly number[] };
 
 /** A genuine statement over so many rows; whatever is changed in its claims, header or rows' numbers is signed. */
 function signed(count: number, { claims = {}, header = {}, numbers }: Change = {}) {
   const rows = (numbers ?? Array.from({ length: count }, (_, index) => index + 1)).map(rowOf);
-  const leaves = rows.map((row) => leafOf(`tvs/v1/statement-row\n${canonicalJson(row)}`));
   const { purpose, policyVersion, list } = statement;
-  const all = {
-    listed: count,
-    distinct: count,
-    found: count,
-    eligible: count,
-    percentEligible: 100,
-    byReason: {},
-  };
+  const people = { listed: count, distinct: count, found: count, eligible: count };
+  const all = { ...people, percentEligible: 100, byReason: {} };
   const said = { purpose, policyVersion, list, summary: all };
   const payload = {
     ...{ iss: issuer, aud: audience, jti: statement.statementId, iat: Date.parse(statement.issuedAt) / 1000 },
     ...said,
-    rowsRoot: rootOf(leaves).toString("base64"),
+    rowsRoot: mth(rows.map((row) => leafOf(row))).toString("base64"),
     ...claims,
   };
-  const { kid, privateKey } = keys.active;
-  const head = { alg: "RS256", kid, typ: "tvs-statement+jwt", ...header };
-  const input = `${base64url(JSON.stringify(head))}.${base64url(JSON.stringify(payload))}`;
-  const signature = `${input}.${base64url(sign("sha256", Buffer.from(input), privateKey))}`;
+  const head = { alg: "RS256", kid: keys.active.kid, typ: "tvs-statement+jwt", ...header };
+  const signature = signTexts(JSON.stringify(head), JSON.stringify(payload), "active");
   return { ...statement, ...said, rows, signature };
 }
 
@@ -100,7 +80,7 @@ test.each([1, 2, 3, 5, 64, 257, 2000])("verifyStatement accepts %i rows only if 
 const cases: [string, (statement: SignedStatement) => unknown, RefusalReason][] = [
   ["a row with a further member", (one) => ({ ...one, rows: [{ ...one.rows[0], more: 1 }, one.rows[1]] }),
     "ROWS_DIFFER"],
-  ["leaves of another tree", () => signed(1, { claims: { rowsRoot: rowRoot(rowOf(1), "") } }),
+  ["leaves of another tree", () => signed(1, { claims: { rowsRoot: leafOf(rowOf(1), "").toString("base64") } }),
     "ROWS_DIFFER"],
   ["another share beside it", (one) => ({ ...one, summary: { ...one.summary, percentEligible: 100 } }),
     "OUTER_STATEMENT_DIFFERS"],
