@@ -8,6 +8,7 @@ import { readConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
+import { type ClientOptions, createClient } from "../../src/partner/client.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
 import type { AppOptions } from "../../src/service.ts";
 import { sendToApp } from "./answer.ts";
@@ -140,7 +141,7 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(readConfig({ data: folder.path }, {}), {
     clock,
-    defaultIssuer: "https://teachers.example",
+    defaultIssuer: testIssuer,
   });
   const { operator, service } = opened;
   await operator.stores.teachers.apply([
@@ -196,11 +197,52 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
 }
 
 /** Opens a service for all tests of a file, and closes it after the last. */
-export function sharedTestService(): TestService {
+export function sharedTestService(options: Parameters<typeof openTestService>[0] = {}): TestService {
   const world = {} as TestService;
   beforeAll(async () => {
-    Object.assign(world, await openTestService());
+    Object.assign(world, await openTestService(options));
   });
   afterAll(() => world.close());
   return world;
+}
+
+const testIssuer = "https://teachers.example";
+
+type Sent = {
+  readonly path: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: string;
+};
+
+/** A client of a test service; `answer` may answer in the service's place. */
+export function createTestClient(
+  world: TestService,
+  options: Omit<Partial<ClientOptions>, "verify"> & {
+    as?: PartnerName;
+    /** Null for a client that does not verify. */
+    verify?: ClientOptions["verify"] | null;
+    answer?: (sent: Sent, attempt: number) => Response | undefined | Promise<Response | undefined>;
+  } = {},
+) {
+  const { as = "full", answer, verify = { issuer: testIssuer, audience: as }, ...more } = options;
+  const sent: Sent[] = [];
+  const waits: number[] = [];
+  const client = createClient({
+    baseUrl: testIssuer,
+    apiKey: world.keyOf(as) ?? "",
+    ...(verify === null ? {} : { verify }),
+    wait: async (milliseconds) => void waits.push(milliseconds),
+    fetch: async (url, init) => {
+      const path = url.slice(testIssuer.length);
+      const [headers, body] = [new Headers(init.headers), String(init.body ?? "")];
+      const one = { path, method: init.method ?? "GET", headers, body };
+      sent.push(one);
+      const given = await answer?.(one, sent.filter((other) => other.path === path).length);
+      if (given !== undefined) return given;
+      return world.call(path, { method: one.method, headers, ...(body === "" ? {} : { body }) });
+    },
+    ...more,
+  });
+  return { client, sent, waits, of: (part: string) => sent.filter(({ path }) => path.includes(part)) };
 }

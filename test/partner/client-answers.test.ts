@@ -1,129 +1,125 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { ClientError, createClient } from "tvs/partner";
+import { expect, setSystemTime, test } from "bun:test";
+import { ClientError } from "tvs/partner";
 import type { Identifier } from "../../src/partner/api-types.ts";
 import { findStatementMismatch } from "../../src/partner/client-answers.ts";
 import type { ReceivedAnswer } from "../../src/partner/client-calls.ts";
 import type { SignedStatement, StatementRow } from "../../src/partner/contract.ts";
-import { knownTeacher, legacyTeacher, openTestService, type TestService } from "../harness/service.ts";
+import { createTestClient, knownTeacher, legacyTeacher, sharedTestService } from "../harness/service.ts";
 
-const issuer = "https://teachers.example";
-const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+// Envelopes are verified by the machine's clock.
+const world = sharedTestService({ clock: { now: () => Date.now() } });
 const hourMs = 3_600_000;
+const check = {
+  identifier: { regNo: knownTeacher.regNo },
+  purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+} as const;
 
-/** How many hours the clocks of the services are slow. */
-const ages = [0, 1, 73] as const;
-let services: ReadonlyMap<number, TestService>;
-
-beforeAll(async () => {
-  const open = async (age: number) =>
-    [age, await openTestService({ clock: { now: () => Date.now() - age * hourMs } })] as const;
-  services = new Map(await Promise.all(ages.map(open)));
-});
-afterAll(async () => {
-  for (const service of services?.values() ?? []) await service.close();
-});
-
-/** A client behind a proxy that keeps genuine answers: `answer` may return another answer, or change one. */
-function aClient(
-  answer: (
-    asked: Request,
-    ask: (path: string, body?: object) => Promise<Response>,
-  ) => Promise<Response> | null,
-  age: (typeof ages)[number] = 0,
-) {
-  const service = services.get(age) as TestService;
-  return createClient({
-    baseUrl: issuer,
-    apiKey: service.keyOf("full") ?? "",
-    verify: { issuer, audience: "full" },
-    async fetch(url, init) {
-      const request = new Request(url, init);
-      const { pathname } = new URL(url);
-      const own = pathname.includes("well-known")
-        ? null
-        : answer(request.clone(), async (path, body) =>
-            service.call(`/v1/inter-agency${path}`, { as: "full", ...(body && { body }) }),
-          );
-      if (own !== null) return own;
-      const body = request.method === "POST" ? { body: await request.text() } : {};
-      return service.call(pathname, { method: request.method, headers: request.headers, ...body });
-    },
-  });
+/** Runs a function while this machine's clock, which is also the service's, is some hours ahead. */
+async function hoursLater<T>(hours: number, run: () => Promise<T>): Promise<T> {
+  setSystemTime(Date.now() + hours * hourMs);
+  try {
+    return await run();
+  } finally {
+    setSystemTime();
+  }
 }
 
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
+/** A client behind a proxy or cache, which gives its calls the answers of `give`. */
+const clientBehind = (give: () => Response | Promise<Response>) =>
+  createTestClient(world, { answer: ({ path }) => (path.includes("well-known") ? undefined : give()) })
+    .client;
+const ask = (path: string, body?: object) =>
+  world.call(`/v1/inter-agency${path}`, { as: "full", ...(body && { body }) });
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
     () => "answered",
     (error) => (error instanceof ClientError ? `${error.code}: ${error.message}` : String(error)),
   );
-}
-
-const asIs = () => null;
-const about = (tId: number) => ({ identifier: { tId }, purpose }) as const;
+const about = (tId: number) => ({ ...check, identifier: { tId } });
+const [known, legacy] = [about(knownTeacher.tId), about(legacyTeacher.tId)];
 
 test("the client refuses a genuine answer about another teacher", async () => {
-  const client = () => aClient((_, ask) => ask(`/lookup/by-tid/${legacyTeacher.tId}`));
+  const client = clientBehind(() => ask(`/lookup/by-tid/${legacyTeacher.tId}`));
   const calls = [
-    client().lookUpByTId(knownTeacher.tId),
-    client().lookUpByRegNo(knownTeacher.regNo),
-    client().checkEligibility(about(knownTeacher.tId)),
-    client().checkEligibility({ identifier: { regNo: knownTeacher.regNo }, purpose }),
+    client.lookUpByTId(knownTeacher.tId),
+    client.lookUpByRegNo(knownTeacher.regNo),
+    client.checkEligibility(known),
+    client.checkEligibility(check),
   ];
   for (const code of await Promise.all(calls.map(codeOf)))
     expect(code).toMatch(/^ANSWER_MISMATCH: .*another teacher$/);
-  expect(await codeOf(client().lookUpByTId(legacyTeacher.tId))).toBe("answered");
-  expect(await codeOf(client().lookUpByNin(knownTeacher.nin))).toBe("answered");
+  expect(await codeOf(client.lookUpByTId(legacyTeacher.tId))).toBe("answered");
+  expect(await codeOf(client.lookUpByNin(knownTeacher.nin))).toBe("answered");
 });
 
 test("the client accepts a registration number in any spelling", async () => {
-  const client = aClient(asIs);
+  const { client } = createTestClient(world);
   const identifier = { regNo: ` ${knownTeacher.regNo.toLowerCase()} ` };
-  expect(await codeOf(client.checkEligibility({ identifier, purpose }))).toBe("answered");
+  expect(await codeOf(client.checkEligibility({ ...check, identifier }))).toBe("answered");
   expect(await codeOf(client.lookUpByRegNo(identifier.regNo))).toBe("answered");
   expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
 });
 
 test("the client refuses a batch whose envelopes are in another order, or are not all different", async () => {
-  const items = [about(knownTeacher.tId), about(legacyTeacher.tId)];
-  const changed = (change: (results: unknown[]) => unknown[]) =>
-    aClient(async (_, ask) => {
-      const { results } = (await (await ask("/batch", { items })).json()) as { results: unknown[] };
-      return Response.json({ count: 2, results: change(results) });
-    });
-  expect(await codeOf(changed((results) => results).checkBatch(items))).toBe("answered");
-  const turned = codeOf(changed((results) => results.toReversed()).checkBatch(items));
-  expect(await turned).toMatch(/^ANSWER_MISMATCH: .*another teacher \(item 0\)$/);
-  const twice = changed(([first]) => [first, first]).checkBatch([
-    about(knownTeacher.tId),
-    about(knownTeacher.tId),
-  ]);
-  expect(await codeOf(twice)).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
+  const changed = (items: (typeof known)[], change: (results: unknown[]) => unknown[]) =>
+    codeOf(
+      clientBehind(async () => {
+        const { results } = (await (await ask("/batch", { items: [known, legacy] })).json()) as Batch;
+        return Response.json({ count: 2, results: change(results) });
+      }).checkBatch(items),
+    );
+  expect(await changed([known, legacy], (results) => results)).toBe("answered");
+  const turned = await changed([known, legacy], (results) => results.toReversed());
+  expect(turned).toMatch(/^ANSWER_MISMATCH: .*another teacher \(item 0\)$/);
+  const twice = await changed([known, known], ([first]) => [first, first]);
+  expect(twice).toMatch(/^ANSWER_MISMATCH: .*one envelope twice$/);
 });
 
+type Batch = { results: unknown[] };
+
+/** The answer again, with one header set or removed. */
+async function withHeader(answer: Response, name: string, value: string | null): Promise<Response> {
+  const headers = new Headers(answer.headers);
+  if (value === null) headers.delete(name);
+  else headers.set(name, value);
+  return new Response(await answer.text(), { headers });
+}
+
 test("the client refuses an answer whose header names another verification id, or none", async () => {
-  for (const name of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
-    const client = aClient(async (_, ask) => {
-      const answer = await ask(`/lookup/by-tid/${knownTeacher.tId}`);
-      const headers = new Headers(answer.headers);
-      headers.delete("X-Verification-Id");
-      if (name !== null) headers.set("X-Verification-Id", name);
-      return new Response(await answer.text(), { headers });
-    });
-    expect(await codeOf(client.lookUpByTId(knownTeacher.tId))).toMatch(
-      /^ANSWER_MISMATCH: .*X-Verification-Id/,
-    );
+  for (const id of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
+    const path = `/lookup/by-tid/${knownTeacher.tId}`;
+    const client = clientBehind(async () => withHeader(await ask(path), "X-Verification-Id", id));
+    const code = await codeOf(client.lookUpByTId(knownTeacher.tId));
+    expect(code).toMatch(/^ANSWER_MISMATCH: .*X-Verification-Id/);
   }
 });
 
 test("the client refuses an answer that was signed before the call", async () => {
-  const client = aClient(asIs, 1);
-  const calls = [
-    client.lookUpByTId(knownTeacher.tId),
-    client.checkBatch([about(knownTeacher.tId)]),
-    client.checkEligibility(about(knownTeacher.tId), { idempotencyKey: "own" }),
-  ];
-  for (const code of await Promise.all(calls.map(codeOf)))
-    expect(code).toMatch(/^ANSWER_MISMATCH: .*another time/);
+  const batch = await ask("/batch", { items: [known] });
+  const one = await ask("/eligibility-check", known);
+  const own = { idempotencyKey: "own" };
+  await hoursLater(1, async () => {
+    const client = clientBehind(() => one.clone());
+    const calls = [
+      client.lookUpByTId(knownTeacher.tId),
+      clientBehind(() => batch.clone()).checkBatch([known]),
+      client.checkEligibility(known, own),
+    ];
+    for (const code of await Promise.all(calls.map(codeOf)))
+      expect(code).toMatch(/^ANSWER_MISMATCH: .*another time/);
+  });
+});
+
+test("the client accepts an old answer only as a replay for its caller's key, as old as the service keeps answers", async () => {
+  const kept = await withHeader(await ask("/eligibility-check", known), "Idempotent-Replayed", "true");
+  const client = clientBehind(() => kept.clone());
+  const [own, early] = [{ idempotencyKey: "own" }, /^ANSWER_MISMATCH: .*another time/];
+  await hoursLater(1, async () => {
+    expect(await codeOf(client.checkEligibility(known, own))).toBe("answered");
+    expect(await codeOf(client.checkEligibility(known))).toMatch(early);
+    expect(await codeOf(client.lookUpByTId(knownTeacher.tId))).toMatch(early);
+  });
+  await hoursLater(73, async () => expect(await codeOf(client.checkEligibility(known, own))).toMatch(early));
 });
 
 const row: StatementRow = {
@@ -133,13 +129,13 @@ const row: StatementRow = {
 const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
   const nowMs = Date.now();
   const list = { name: "A school", reference: null };
-  const stated = { statementId: "x", purpose, list, rows: [{ ...row, ...change }] };
+  const stated = { statementId: "x", purpose: check.purpose, list, rows: [{ ...row, ...change }] };
   const given = { ...stated, issuedAt: new Date(nowMs).toISOString() } as unknown as SignedStatement;
   const times = { begunAtMs: nowMs, endedAtMs: nowMs };
   const received = { verificationId: "x", ...times, call: {}, info: { isReplay: false } };
   return findStatementMismatch(
     given,
-    { purpose, list: { name: list.name }, teachers: [asked] },
+    { purpose: check.purpose, list: { name: list.name }, teachers: [asked] },
     received as unknown as ReceivedAnswer,
   );
 };
@@ -152,29 +148,4 @@ test("the client accepts a statement row without a number only about nobody", as
         "its row 1 is about another teacher",
       );
   }
-});
-
-test("the client accepts a replayed answer as old as the service keeps answers", async () => {
-  for (const [age, expected] of [
-    [1, /^answered$/],
-    [73, /^ANSWER_MISMATCH: .*another time/],
-  ] as const) {
-    const client = aClient(asIs, age);
-    const ask = () => codeOf(client.checkEligibility(about(knownTeacher.tId), { idempotencyKey: "kept" }));
-    expect(await ask()).toMatch(/^ANSWER_MISMATCH/);
-    expect(await ask()).toMatch(expected);
-  }
-});
-
-test("the client accepts no old answer under a new idempotency key, whatever its header says", async () => {
-  const client = aClient(async (_, ask) => {
-    const answer = await ask("/eligibility-check", about(knownTeacher.tId));
-    const headers = new Headers(answer.headers);
-    headers.set("Idempotent-Replayed", "true");
-    return new Response(await answer.text(), { headers });
-  }, 1);
-  expect(await codeOf(client.checkEligibility(about(knownTeacher.tId)))).toMatch(/^ANSWER_MISMATCH/);
-  expect(await codeOf(client.lookUpByTId(knownTeacher.tId))).toMatch(/^ANSWER_MISMATCH/);
-  const idempotencyKey = "own";
-  expect(await codeOf(client.checkEligibility(about(knownTeacher.tId), { idempotencyKey }))).toBe("answered");
 });

@@ -1,20 +1,7 @@
-import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
-import {
-  type Client,
-  ClientError,
-  type ClientOptions,
-  createClient,
-  createKeySet,
-  verifyEnvelope,
-} from "tvs/partner";
+import { expect, setSystemTime, test } from "bun:test";
+import { type Client, ClientError, createClient, createKeySet, verifyEnvelope } from "tvs/partner";
 import { aTeacherWrite } from "../harness/samples.ts";
-import {
-  knownTeacher,
-  openTestService,
-  type PartnerName,
-  refusedPurpose,
-  type TestService,
-} from "../harness/service.ts";
+import { createTestClient, knownTeacher, refusedPurpose, sharedTestService } from "../harness/service.ts";
 
 const issuer = "https://teachers.example";
 const check = {
@@ -22,50 +9,11 @@ const check = {
   purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
 } as const;
 
-let world: TestService;
-beforeAll(async () => {
-  // Envelopes are verified by the machine's clock.
-  world = await openTestService({ clock: { now: () => Date.now() } });
-});
-afterAll(() => world.close());
+// Envelopes are verified by the machine's clock.
+const world = sharedTestService({ clock: { now: () => Date.now() } });
 
-type Sent = {
-  readonly path: string;
-  readonly method: string;
-  readonly headers: Headers;
-  readonly body: string;
-};
-
-/** A client of the test service; `answer` may answer in the service's place. */
-function aClient(
-  options: Omit<Partial<ClientOptions>, "verify"> & {
-    as?: PartnerName;
-    /** Null for a client that does not verify. */
-    verify?: ClientOptions["verify"] | null;
-    answer?: (sent: Sent, attempt: number) => Response | undefined | Promise<Response | undefined>;
-  } = {},
-) {
-  const { as = "full", answer, verify = { issuer, audience: as }, ...more } = options;
-  const sent: Sent[] = [];
-  const waits: number[] = [];
-  const client = createClient({
-    baseUrl: issuer,
-    apiKey: world.keyOf(as) ?? "",
-    ...(verify === null ? {} : { verify }),
-    wait: async (milliseconds) => void waits.push(milliseconds),
-    fetch: async (url, init) => {
-      const path = url.slice(issuer.length);
-      const [headers, body] = [new Headers(init.headers), String(init.body ?? "")];
-      const one = { path, method: init.method ?? "GET", headers, body };
-      sent.push(one);
-      const given = await answer?.(one, sent.filter((other) => other.path === path).length);
-      if (given !== undefined) return given;
-      return world.call(path, { method: one.method, headers, ...(body === "" ? {} : { body }) });
-    },
-    ...more,
-  });
-  return { client, sent, waits, of: (part: string) => sent.filter(({ path }) => path.includes(part)) };
-}
+type Options = NonNullable<Parameters<typeof createTestClient>[1]>;
+const aClient = (options: Options = {}) => createTestClient(world, options);
 
 /** The error of a call. */
 async function failure(call: Promise<unknown>): Promise<ClientError> {
