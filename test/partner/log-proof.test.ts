@@ -35,30 +35,18 @@ test("a log proof is accepted with extra data, and with 53 hashes, the most that
     expect(await openedWith([first, ...lines].join("\n"))).toMatchObject({ refusal: null } as never);
 });
 
-const resaved = "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
-const unreadable = expect.not.stringContaining("editor");
+// Most malformed proofs are fixtures, which log-fixtures.test.ts opens.
+const noBase64 = "The proof's extra data is not base64.";
 // biome-ignore format: a table reads better in rows
-test.each<[text: string | Uint8Array, reason: string, detail: unknown]>([
-  [`\uFEFF${proof}`, "PROOF_UNREADABLE", resaved],
-  [proof.replaceAll("\n", "\r\n"), "PROOF_UNREADABLE", resaved],
-  [`x${proof}`, "PROOF_UNREADABLE", unreadable],
-  ["", "PROOF_UNREADABLE", unreadable],
-  [Uint8Array.of(0xff), "PROOF_MALFORMED", "The proof is not valid UTF-8."],
-  [`${first}\n${index}\n`, "PROOF_MALFORMED", "The proof ends before its checkpoint."],
-  ...["", "!", "AA"].map((extra): [string, string, string] => [
-    [first, `extra ${extra}`, index, ...rest].join("\n"),
-    ...(["PROOF_MALFORMED", "The proof's extra data is not base64."] as const),
-  ]),
-  ...["", "2", "index", "index 02", "index -1", "Index 2"].map((line): [string, string, string] => [
-    [first, line || "x", ...rest].join("\n"),
-    ...(["PROOF_MALFORMED", "The proof does not say which entry of the log it is of."] as const),
-  ]),
-  [[first, index, ...Array(54).fill(hash), "", note].join("\n"), "PROOF_MALFORMED",
+test.each([
+  [`${first}\n${index}\n`, "The proof ends before its checkpoint."],
+  [[first, "Index 2", ...rest].join("\n"), "The proof does not say which entry of the log it is of."],
+  [[first, "extra ", index, ...rest].join("\n"), noBase64],
+  [[first, "extra AA", index, ...rest].join("\n"), noBase64],
+  [[first, index, ...Array(54).fill(hash), "", note].join("\n"),
     "The proof has more hashes than any tree is high."],
-  [[first, index, "AA==", "", note].join("\n"), "PROOF_MALFORMED",
-    "A line of the proof is not a hash in base64."],
-])("the log proof %j is refused as %s", async (text, reason, detail) => {
-  expect(await openedWith(text)).toEqual({ refusal: expect.objectContaining({ reason, detail }) });
+])("the log proof %j is malformed", async (text, detail) => {
+  expect(await openedWith(text)).toMatchObject({ refusal: { reason: "PROOF_MALFORMED", detail } } as never);
 });
 
 test("openLogProof throws for a wrong time or tolerance", async () => {
