@@ -240,11 +240,15 @@ function* readLines(text: string): Generator<EnvelopeItem> {
   yield* joinPieces(pieces);
 }
 
+function hasLine(text: string, isIt: (line: string) => boolean): boolean {
+  for (const line of splitLines(text)) if (isIt(line)) return true;
+  return false;
+}
+
 /** Refuses a text that is one folded or quoted envelope; null if a line is a whole JWS or JSON text. */
 function findFolded(text: string): Refusal | null {
-  for (const line of splitLines(text))
-    if (wholeJws.test(line) || (isJsonText(line) && isJsonOrJwsLine(line))) return null;
-  return findDamage(text);
+  const isWhole = (line: string) => wholeJws.test(line) || (isJsonText(line) && isJsonOrJwsLine(line));
+  return hasLine(text, isWhole) ? null : findDamage(text);
 }
 
 /**
@@ -272,28 +276,17 @@ export function isJsonOrJwsLine(line: string): boolean {
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
 }
 
-/** Finds the first two lines that are not blank. */
-function firstLines(text: string): string[] {
-  const found: string[] = [];
-  for (const line of splitLines(text)) {
-    if (!isBlank(line)) found.push(line);
-    if (found.length === 2) break;
-  }
-  return found;
-}
-
-function hasRecordLine(text: string): boolean {
-  for (const line of splitLines(text)) if (isJsonOrJwsLine(line)) return true;
-  return false;
-}
+/** Matches the first line that is not blank, and a further one. It takes linear time. */
+const firstOfLines = /^\s*(\S[^\n]*)\n\s*\S/;
 
 /** Whether to read a text line by line. If its first line is unfinished JSON, the whole text is tried first. */
 function isLines(text: string): boolean {
-  const [first = "", second] = firstLines(text);
-  if (second === undefined) return false;
-  if (!/^\s*[[{"]/.test(first) || isJsonOrJwsLine(first)) return true;
+  const [, first] = firstOfLines.exec(text) ?? [];
+  if (first === undefined) return false;
+  if (!/^[[{"]/.test(first) || isJsonOrJwsLine(first)) return true;
   const reading = readStrictJson(text);
-  return reading instanceof Refusal && !isJsonThoughRefused(text, reading) && hasRecordLine(text);
+  const isJson = !(reading instanceof Refusal) || isJsonThoughRefused(text, reading);
+  return !isJson && hasLine(text, isJsonOrJwsLine);
 }
 
 /**

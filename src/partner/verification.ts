@@ -178,8 +178,14 @@ const stopped = new Error("a check has failed");
 /** A verification in progress. At the check that fails, its methods throw, and {@link runChecks} ends the verification. */
 export class CheckList {
   readonly found: Findings = {
-    ...{ kid: null, claims: null, age: null, claimedIssuer: null, trust: null, log: null },
-    ...{ statusList: null, warnings: noWarnings },
+    kid: null,
+    claims: null,
+    age: null,
+    claimedIssuer: null,
+    trust: null,
+    log: null,
+    statusList: null,
+    warnings: noWarnings,
   };
   readonly #outcomes = new Map<CheckName, Omit<Check, "name">>();
   #reason: RefusalReason | null = null;

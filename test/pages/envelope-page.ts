@@ -43,9 +43,9 @@ export function useEnvelopePage(options: Parameters<typeof openSite>[0] = {}): v
   }, patienceMs);
 }
 
-export async function askAbout(regNo: string): Promise<string> {
-  const address = `${site.url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
-  const headers = { Authorization: `Bearer ${site.demo.apiKey}` };
+export async function askAbout(regNo: string, { url, demo }: Site = site): Promise<string> {
+  const address = `${url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(regNo)}`;
+  const headers = { Authorization: `Bearer ${demo.apiKey}` };
   return (await fetch(address, { headers })).text();
 }
 

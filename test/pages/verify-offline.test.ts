@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { eventually } from "../harness/eventually.ts";
 import { axeFindings, type Browser, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { known, path, verify } from "./envelope-page.ts";
+import { askAbout, known, path, verify } from "./envelope-page.ts";
 import { openSite, type Site } from "./site.ts";
 
 setDefaultTimeout(patienceMs);
@@ -15,13 +15,8 @@ let envelope = "";
 
 beforeEach(async () => {
   browser = await startBrowser({ serviceWorkers: "allow", viewport: { width: 390, height: 844 } });
-});
-beforeEach(async () => {
   site = await openSite();
-  const address = `${site.url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(known)}`;
-  envelope = await (
-    await fetch(address, { headers: { Authorization: `Bearer ${site.demo.apiKey}` } })
-  ).text();
+  envelope = await askAbout(known, site);
 });
 let isCut = false;
 afterEach(async () => {

@@ -9,8 +9,6 @@ import {
 } from "../../src/partner/merkle-proof.ts";
 import { leaf, mth } from "../fixtures/rfc6962.ts";
 
-// Proofs of all shapes, good and changed, are held against a checker of their own in log-properties.test.ts.
-
 type Hash = Uint8Array<ArrayBuffer>;
 const asHash = (hash: Buffer): Hash => new Uint8Array(hash);
 

@@ -105,12 +105,6 @@ test("a status list is opened once for each key set, and at most 64 opened lists
   expect(again).not.toBe(first[0]);
 });
 
-test("a status list is refused as an envelope, and an envelope as a status list", async () => {
-  expect(await reasonOf(statusList(pack()))).toBe("HEADER_TYP");
-  const token = String(envelope({ sub: uri }).signature);
-  expect(await reasonOf(yes, { statusLists: [token] })).toBe("STATUS_LIST_UNUSABLE");
-});
-
 const place = (idx: number, at = uri) => ({ status: { status_list: { idx, uri: at } } });
 const elsewhere = "https://other.example/v1/inter-agency/status/0";
 const times = "The status list lacks its address or the time of its signing, or has other times.";
@@ -245,16 +239,4 @@ test.each([
   ["no array of status lists", offlinePack(keyHistory, lists, { statusLists: undefined })],
 ])("an offline pack with %s is refused", (_, text) => {
   expect(readOfflinePack(text)).toBeNull();
-});
-
-test("an offline pack verifies envelopes with its own keys, and under a pinned anchor only", async () => {
-  const read = readOfflinePack(offlinePack(keyHistory, lists));
-  const { statusLists = [] } = read ?? {};
-  const verdict = async (anchor: string) =>
-    reasonOf(yes, {
-      statusLists,
-      keys: await createKeySet({ keyHistory: read?.keyHistory ?? "", issuer, anchor }),
-    });
-  expect(await verdict(keys.active.kid)).toBeNull();
-  expect(await verdict(keys.retired.kid)).toBe("KEY_HISTORY_NOT_ANCHORED");
 });

@@ -5,7 +5,12 @@ import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet } from "../../src/partner/key-set.ts";
 import { Refusal, refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
-import { checkNames, unopenedVerification, type Verification } from "../../src/partner/verification.ts";
+import {
+  checkNames,
+  runChecks,
+  unopenedVerification,
+  type Verification,
+} from "../../src/partner/verification.ts";
 import { readHeaderOf, type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import {
   audience,
@@ -115,6 +120,7 @@ test("verifying a valid envelope returns the signed values and the result of eac
   const verification = await verifyInput("valid.json");
   expect(verification).toMatchObject({
     ...{ valid: true, reason: null, verdict: "valid", issuer, audience, warnings: [] },
+    ...{ claimedIssuer: null, log: null, statusList: null },
     verificationId: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
     verifiedAt: "2026-03-01T09:30:00Z",
   });
@@ -225,6 +231,7 @@ test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], expected
 test("the caller's clock tolerance applies to a status list", async () => {
   const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
   const reasonOf = async (given: Partial<VerifyOptions>) => (await verifyChanged(place, given)).reason;
+  expect(await reasonOf({ statusLists: [] })).toBe("STATUS_LIST_UNUSABLE");
   expect(await reasonOf(ahead(60))).toBeNull();
   expect(await reasonOf({ ...ahead(90), clockToleranceSeconds: 100 })).toBeNull();
 });
@@ -253,6 +260,11 @@ test("an envelope is undecided if the cryptography library fails", async () => {
   } finally {
     failing.mockRestore();
   }
+});
+
+test("a fault of the program is no verdict", async () => {
+  const fault = runChecks(() => Promise.reject(new RangeError("fault")));
+  await expect(fault).rejects.toThrow(RangeError);
 });
 
 test("verifyEnvelope throws for wrong options", async () => {
@@ -286,6 +298,7 @@ test("verifyEnvelope accepts a parsed envelope, and refuses values of other type
   const value = reading instanceof Refusal ? null : reading;
   expect((await verifyEnvelope(value, options)).valid).toBe(true);
   expect((await verifyEnvelope(7, options)).reason).toBe("NOT_AN_ENVELOPE");
+  expect((await verifyEnvelope('{"a":1,"a":1}', options)).reason).toBe("JSON_DUPLICATE_MEMBER");
   const rows = { statementId: "x", rows: [] };
   expect((await verifyEnvelope(rows, options)).reason).toBe("IS_A_STATEMENT");
   const list = [String(read("inputs", "valid-bare.jws"))];

@@ -65,11 +65,7 @@ test("tvs verify-webhook reads the secret from an option, a file or the environm
 
 test.each<[name: string, content: string | Uint8Array, why: string]>([
   ["a byte order mark", `\uFEFF${secret}\n`, "byte order mark"],
-  ["UTF-16 and a byte order mark", Buffer.from(`\uFEFF${secret}`, "utf16le"), "UTF-16"],
-  ["UTF-16 without a byte order mark", Buffer.from(secret, "utf16le"), "UTF-16"],
-  ["a space before the secret", ` ${secret}`, "white space"],
   ["two line breaks", `${secret}\n\n`, "white space"],
-  ["an accented letter", `${secret}\u00e9`, "characters that no secret has"],
   ["a byte that is no UTF-8", Buffer.concat([Buffer.from(secret), Buffer.of(0xe9)]), "characters"],
 ])("tvs verify-webhook exits with 2 if the secret file has %s", async (_name, content, why) => {
   const file = join(folder, "odd-secret.txt");

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runToEnd, type Service, startService } from "../../harness/program.ts";
-import { environment, type Language, testEach } from "./languages.ts";
+import { runToEnd, type Service } from "../../harness/program.ts";
+import { environment, type Language, startSandbox, testEach } from "./languages.ts";
 
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 /** Answers spell it in upper case, without spaces. */
@@ -14,8 +14,7 @@ let service: Service;
 let apiKey: string;
 
 beforeAll(async () => {
-  service = await startService({ dataDir: join(folder, "data"), args: ["--sandbox"] });
-  apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
+  ({ service, apiKey } = await startSandbox(folder));
 });
 afterAll(() => service?.stop());
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Events } from "tvs/partner";
 import { runJson } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runToEnd, type Service, startService } from "../../harness/program.ts";
-import { environment, testEach } from "./languages.ts";
+import { runToEnd, type Service } from "../../harness/program.ts";
+import { environment, startSandbox, testEach } from "./languages.ts";
 
 const folder = sharedFolder();
 let service: Service;
@@ -13,9 +13,8 @@ let apiKey: string;
 let announced: string[];
 
 beforeAll(async () => {
+  ({ service, apiKey } = await startSandbox(folder));
   const dataDir = join(folder, "data");
-  service = await startService({ dataDir, args: ["--sandbox"] });
-  apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
   const types = ["license.revoked", "license.expired", "teacher.deactivated"];
   for (const type of types) await runJson(["trigger", type], { dataDir });
   const answer = await fetch(`${service.url}/v1/inter-agency/events`, {
