@@ -15,12 +15,13 @@ import { escapeControls } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
 
-export type VerificationFormatter = (verification: AnyVerification, location: Location) => string;
-
 export type Location = { readonly file: string; readonly place: Position };
 
 /** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
-function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
+export function formatJson(
+  verification: AnyVerification,
+  { file, place: { line, index } }: Location,
+): string {
   const { claimedIssuer, trust, log, statusList, warnings: codes, checks, ...verdict } = verification;
   const object = {
     ...verdict,
@@ -55,11 +56,9 @@ function answerLines(verification: AnyVerification, color: boolean): string[] {
   if (answer === null) return [];
   const isYes = stated === null ? verification.result?.eligible : areAllEligible(verification);
   const answerColor = hasEnded(verification) ? colors.undecidable : isYes ? 32 : 31;
-  const lines = [
-    [answer, answerColor] as const,
-    ...(since === null ? [] : [[since, colors.undecidable] as const]),
-  ];
-  return lines.map(([text, code]) => `  ${colored(escapeControls(text), color ? code : null)}`);
+  const line = (text: string, code: number) => `  ${colored(escapeControls(text), color ? code : null)}`;
+  const shown = line(answer, answerColor);
+  return since === null ? [shown] : [shown, line(since, colors.undecidable)];
 }
 
 function areAllEligible(verification: AnyVerification): boolean {
@@ -133,7 +132,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
 
-function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
+export function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
   // A green verdict would look like a positive answer, but the answer may be no or its licence may have ended.
@@ -160,8 +159,4 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
     ...(unverified.has(reason) ? [] : verification.checks.map(describeCheck)),
   ];
   return `${lines.join("\n")}\n\n`;
-}
-
-export function createFormat({ json, color }: { json: boolean; color: boolean }): VerificationFormatter {
-  return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
 }

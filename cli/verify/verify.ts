@@ -14,7 +14,7 @@ import { command, type TvsCommand } from "../command.ts";
 import { escapeControls, exitCodes } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { openSources, type Pieces, readSource, type Source } from "./files.ts";
-import { type AnyVerification, createFormat, type Location, type VerificationFormatter } from "./format.ts";
+import { type AnyVerification, formatHuman, formatJson, type Location } from "./format.ts";
 import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
@@ -44,7 +44,7 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   const { json = false, _: paths } = line.args;
   const settings = await readSettings(line, io.env, io.now());
   const progress = await createProgress(paths);
-  const format = createFormat({ json, color: io.color ?? false });
+  const format: Format = json ? formatJson : (one, place) => formatHuman(one, place, io.color ?? false);
   const printer = createPrinter(io.stdout, format, progress);
   try {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles)) {
@@ -52,7 +52,7 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
     }
     await printer.flush();
   } finally {
-    progress?.stop();
+    progress.stop();
   }
   const { valid, refused, undecidable } = printer.tally;
   if (!json) {
@@ -140,31 +140,30 @@ async function verifySource(source: Source, options: VerifyOptions, printer: Pri
 /** Smaller inputs get no progress bar: they are verified before anybody could read it. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** Sums the sizes of all inputs; null if one of them is not a file. */
-async function sizeOf(paths: readonly string[]): Promise<number | null> {
+/** Sums the sizes of all inputs; 0 if one of them is not a file. */
+async function sizeOf(paths: readonly string[]): Promise<number> {
   let bytes = 0;
   for (const path of paths) {
     const about = path === "-" ? null : await stat(path).catch(() => null);
-    if (!about?.isFile()) return null;
+    if (!about?.isFile()) return 0;
     bytes += about.size;
   }
   return bytes;
 }
 
-/** Creates a progress bar for large inputs; null without a terminal, or if the verdicts are printed on the terminal. */
-async function createProgress(paths: readonly string[]): Promise<Bar | null> {
-  if (!hasProgress() || process.stdout.isTTY === true) return null;
-  const totalBytes = await sizeOf(paths);
-  if (totalBytes === null || totalBytes < leastBytes) return null;
-  return createBar({ label: "verifying", unit: "envelopes", total: totalBytes });
+/** Creates the progress bar of large inputs. Without a terminal, or if the terminal shows the verdicts, it is silent. */
+async function createProgress(paths: readonly string[]): Promise<Bar> {
+  const bytes = hasProgress() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
+  return createBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
 }
 
 const flushCharacters = 64 * 1024;
 
+type Format = typeof formatJson;
 type Printer = ReturnType<typeof createPrinter>;
 
 /** Prints verdicts in the order of the input. It collects them for large writes: a write costs more than a verdict. */
-function createPrinter(stdout: VerifyIo["stdout"], format: VerificationFormatter, progress: Bar | null) {
+function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar) {
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
   let bytes = 0;
@@ -185,7 +184,7 @@ function createPrinter(stdout: VerifyIo["stdout"], format: VerificationFormatter
     async *watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
       for await (const chunk of chunks) {
         bytes += chunk.length;
-        progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+        progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
         yield chunk;
       }
     },

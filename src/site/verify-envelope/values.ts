@@ -2,7 +2,7 @@
 
 import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
+import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import type { ItemCheck, ShownStatement } from "./check.ts";
 import { el, factLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
@@ -148,21 +148,12 @@ type Difference = { member: string; signed: string | undefined; outer: string | 
 const maxDifferences = 200;
 const outerNames = ["verificationId", "verifiedAt", "issuer", "audience", "signatureKid", "result"];
 
-function collectLeaves(value: JsonValue | undefined, path: string, found: Map<string, string>): void {
-  if (isJsonObject(value) && Object.keys(value).length > 0) {
-    for (const [name, member] of Object.entries(value)) collectLeaves(member, `${path}.${name}`, found);
-  } else if (Array.isArray(value) && value.length > 0) {
-    for (const [index, item] of value.entries()) collectLeaves(item, `${path}[${index}]`, found);
-  } else if (value !== undefined) {
-    found.set(path, JSON.stringify(value));
-  }
-}
-
-/** Collects the values of the contract's members at every depth, by path, without the signature. */
-function leavesOf(members: JsonObject): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const name of outerNames) if (Object.hasOwn(members, name)) collectLeaves(members[name], name, found);
-  return found;
+/** Lists the values at every depth as JSON, by path. */
+function leavesOf(value: JsonValue, path: string): [path: string, json: string][] {
+  const members = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  if (members.length === 0) return [[path, JSON.stringify(value)]];
+  const pathOf = (name: string) => (Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`);
+  return members.flatMap(([name, member]) => leavesOf(member, pathOf(name)));
 }
 
 /** Whether two values are equal. The signed time has whole seconds, so fractions of the unsigned one are ignored. */
@@ -177,7 +168,12 @@ function isSame({ member, signed, outer }: Difference): boolean {
 export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;
-  const [signed, outer] = [leavesOf(claims), leavesOf(envelope)];
+  // The contract's members are compared, without the signature.
+  const all = (members: JsonObject) => {
+    const named = outerNames.filter((name) => Object.hasOwn(members, name));
+    return new Map(named.flatMap((name) => leavesOf(members[name] as JsonValue, name)));
+  };
+  const [signed, outer] = [all(claims), all(envelope)];
   const members = [...new Set([...signed.keys(), ...outer.keys()])];
   return members
     .map((member) => ({ member, signed: signed.get(member), outer: outer.get(member) }))
