@@ -187,7 +187,6 @@ test("a text or a file of a mebibyte is searched for damage, and no longer one",
   ]);
 });
 
-// biome-ignore format: a table reads better in rows
 test.each<[isIt: boolean, ...beginnings: number[][]]>([
   [true, [0xff, 0xfe, 1, 1], [0xfe, 0xff, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]],
   [false, [0xff, 1, 1, 1], [1, 0xfe, 1, 1], [0xfe, 1, 1, 1], [1, 0xff, 1, 1]],

@@ -37,14 +37,15 @@ test("a log proof is accepted with extra data, and with 53 hashes, the most that
 
 // Most malformed proofs are fixtures, which log-fixtures.test.ts opens.
 const noBase64 = "The proof's extra data is not base64.";
-// biome-ignore format: a table reads better in rows
 test.each([
   [`${first}\n${index}\n`, "The proof ends before its checkpoint."],
   [[first, "Index 2", ...rest].join("\n"), "The proof does not say which entry of the log it is of."],
   [[first, "extra ", index, ...rest].join("\n"), noBase64],
   [[first, "extra AA", index, ...rest].join("\n"), noBase64],
-  [[first, index, ...Array(54).fill(hash), "", note].join("\n"),
-    "The proof has more hashes than any tree is high."],
+  [
+    [first, index, ...Array(54).fill(hash), "", note].join("\n"),
+    "The proof has more hashes than any tree is high.",
+  ],
 ])("the log proof %j is malformed", async (text, detail) => {
   expect(await openedWith(text)).toMatchObject({ refusal: { reason: "PROOF_MALFORMED", detail } } as never);
 });
