@@ -192,26 +192,6 @@ export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
   return envelope as unknown as OuterMembers;
 }
 
-function differenceInList(signed: JsonValue[], outer: JsonValue | undefined, path: string): string | null {
-  if (!Array.isArray(outer) || outer.length !== signed.length) return path;
-  for (const [index, item] of signed.entries()) {
-    const difference = firstDifference(item, outer[index], `${path}[${index}]`);
-    if (difference !== null) return difference;
-  }
-  return null;
-}
-
-function differenceInObject(signed: JsonObject, outer: JsonValue | undefined, path: string): string | null {
-  if (!isJsonObject(outer)) return path;
-  const members = Object.keys(signed);
-  for (const member of members) {
-    if (!Object.hasOwn(outer, member)) return `${path}.${member}`;
-    const difference = firstDifference(signed[member] as JsonValue, outer[member], `${path}.${member}`);
-    if (difference !== null) return difference;
-  }
-  return Object.keys(outer).length === members.length ? null : path;
-}
-
 /**
  * Finds the first difference between two JSON values, whatever the order of their members.
  * @param path the name of the compared value in the result, such as `result`; the member names that are added to it come
@@ -224,8 +204,17 @@ export function firstDifference(
   path: string,
 ): string | null {
   if (signed === outer) return null;
-  if (Array.isArray(signed)) return differenceInList(signed, outer, path);
-  return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;
+  const isList = Array.isArray(signed);
+  const isSameKind = isList ? Array.isArray(outer) && outer.length === signed.length : isJsonObject(outer);
+  if (typeof signed !== "object" || signed === null || !isSameKind) return path;
+  const others = outer as JsonObject;
+  for (const [name, value] of Object.entries(signed)) {
+    const place = isList ? `${path}[${name}]` : `${path}.${name}`;
+    if (!Object.hasOwn(others, name)) return place;
+    const difference = firstDifference(value, others[name], place);
+    if (difference !== null) return difference;
+  }
+  return Object.keys(others).length === Object.keys(signed).length ? null : path;
 }
 
 /** Compares `verifiedAt` with `iat`, which has whole seconds: fractions of a second are ignored. */

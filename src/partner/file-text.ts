@@ -69,14 +69,12 @@ const misread = /^(?:\uFFFD{1,2}|\u00FF\u00FE|\u00FE\u00FF)?(?:[^\0]\0[^\0]\0|\0
 
 /** Refuses a text in which UTF-16 was read as another encoding; null for every other text. */
 export function findMisreadUtf16(text: string): Refusal | null {
-  if (!misread.test(text)) return null;
-  return refuse("TEXT_DAMAGED", damagedUtf16);
+  return misread.test(text) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
 
 /** Refuses UTF-16 that {@link decodeText} cannot read; null for bytes that are not UTF-16. */
 export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
-  if (!isUtf16(bytes)) return null;
-  return refuse("TEXT_DAMAGED", damagedUtf16);
+  return isUtf16(bytes) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
 
 // Mail and editors fold and quote lines, and insert curly quotation marks and invisible spaces. The signature may be

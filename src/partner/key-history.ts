@@ -54,12 +54,10 @@ function isComplete(window: KeyWindow): boolean {
 
 function readWindow(entry: JsonObject): KeyWindow | null {
   const state = keyStates.find((known) => known === entry.state);
-  const activatedAtMs = readTime(entry.activatedAt);
-  const retiredAtMs = readTime(entry.retiredAt);
-  const compromisedSinceMs = readTime(entry.compromisedSince);
-  if (state === undefined || readTime(entry.publishedAt) === undefined) return null;
-  if (activatedAtMs === undefined || retiredAtMs === undefined || compromisedSinceMs === undefined)
-    return null;
+  const { publishedAt, activatedAt, retiredAt, compromisedSince } = entry;
+  const times = [activatedAt, retiredAt, compromisedSince, publishedAt].map(readTime);
+  if (state === undefined || times.includes(undefined)) return null;
+  const [activatedAtMs = null, retiredAtMs = null, compromisedSinceMs = null] = times;
   const window = { state, activatedAtMs, retiredAtMs, compromisedSinceMs };
   return isComplete(window) ? window : null;
 }

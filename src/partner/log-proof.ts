@@ -73,12 +73,8 @@ function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusa
   const index = indexLine.startsWith("index ") ? readCount(indexLine.slice("index ".length)) : null;
   if (index === null) return malformed("The proof does not say which entry of the log it is of.");
   if (path.length > maxHashes) return malformed("The proof has more hashes than any tree is high.");
-  const hashes: Uint8Array[] = [];
-  for (const line of path) {
-    const hash = decodeHash(line);
-    if (hash === null) return malformed("A line of the proof is not a hash in base64.");
-    hashes.push(hash);
-  }
+  const hashes = path.map(decodeHash).filter((hash) => hash !== null);
+  if (hashes.length < path.length) return malformed("A line of the proof is not a hash in base64.");
   return { index, hashes };
 }
 

@@ -105,12 +105,9 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
   const lines = text.split("\n");
   if (lines.pop() !== "") return malformed("The checkpoint ends in the midst of its signatures.");
   if (lines.length > maxSignatures) return malformed(`The checkpoint has over ${maxSignatures} signatures.`);
-  const signatures: NoteSignature[] = [];
-  for (const line of lines) {
-    const signature = readSignature(line);
-    if (signature === null) return malformed("A line after the checkpoint's text is no signature.");
-    signatures.push(signature);
-  }
+  const signatures = lines.map(readSignature).filter((signature) => signature !== null);
+  if (signatures.length < lines.length)
+    return malformed("A line after the checkpoint's text is no signature.");
   const keys = new Set(signatures.map(({ name, keyId }) => `${name} ${keyId}`));
   return keys.size === signatures.length ? signatures : malformed("Two signatures are of the same key.");
 }

@@ -168,19 +168,15 @@ export function openStatusLists(
   );
 }
 
-/** Whether a list is newer than another. Of two lists of the same second, the one that says withdrawn is newer. */
-function isNewer(list: StatusList, other: StatusList, idx: number): boolean {
-  const isSameTime = list.issuedAtSeconds === other.issuedAtSeconds;
-  return isSameTime
-    ? (statusAt(list, idx) ?? -1) > (statusAt(other, idx) ?? -1)
-    : list.issuedAtSeconds > other.issuedAtSeconds;
-}
-
-function newestOf(lists: readonly (StatusList | Refusal)[], { uri, idx }: StatusClaim): StatusList | null {
-  return lists.reduce<StatusList | null>((newest, list) => {
-    if (list instanceof Refusal || list.uri !== uri) return newest;
-    return newest === null || isNewer(list, newest, idx) ? list : newest;
-  }, null);
+/** Finds the newest list with a URI. Of two lists of the same second, the one that says withdrawn is newer. */
+function newestOf(
+  lists: readonly (StatusList | Refusal)[],
+  { uri, idx }: StatusClaim,
+): StatusList | undefined {
+  const valueIn = (list: StatusList) => statusAt(list, idx) ?? -1;
+  return lists
+    .filter((list): list is StatusList => !(list instanceof Refusal) && list.uri === uri)
+    .sort((a, b) => b.issuedAtSeconds - a.issuedAtSeconds || valueIn(b) - valueIn(a))[0];
 }
 
 function findTimeProblem(list: StatusList, query: StatusQuery): Refusal | null {
@@ -205,7 +201,7 @@ export function findStatus(
   const list = newestOf(lists, claim);
   if (!claim.uri.startsWith(`${query.issuer.replace(/\/+$/, "")}/v1/inter-agency/status/`))
     return unusable("The envelope's status list is not one of its issuer's.");
-  if (list === null) {
+  if (list === undefined) {
     const bad = lists.find((one) => one instanceof Refusal);
     return bad ?? unusable("The status list that the envelope names is not among those that were given.");
   }
