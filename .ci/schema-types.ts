@@ -179,7 +179,7 @@ function objectType({ properties = {}, required = [], oneOf }: Schema, refer: Re
     `{\n${names.map((name) => `${one(name)};\n`).join("")}}`.replace(/\n(?=.)(?!\}$)/g, "\n  ");
   const member = (name: string, isRequired: boolean) => {
     const schema = properties[name] ?? {};
-    return `${remark(schema)}${name}${isRequired ? "" : "?"}: ${typeOf(schema, refer)}`;
+    return `${remark(schema).replace("\n", " ")}${name}${isRequired ? "" : "?"}: ${typeOf(schema, refer)}`;
   };
   if (oneOf === undefined) return write((name) => member(name, required.includes(name)));
   const choices = oneOf.map((choice) => choice.required?.[0]);

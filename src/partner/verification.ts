@@ -191,7 +191,7 @@ export class CheckList {
   #reason: RefusalReason | null = null;
 
   /** Returns what a check has read, and records the outcome of that check if one is given. */
-  require<T>(name: CheckName, value: T | Refusal, outcome?: CheckOutcome): T {
+  read<T>(name: CheckName, value: T | Refusal, outcome?: CheckOutcome): T {
     if (value instanceof Refusal) {
       this.refuse(name, value);
       throw stopped;
@@ -202,7 +202,7 @@ export class CheckList {
 
   /** Records the outcome of a check. */
   add(name: CheckName, outcome: CheckOutcome | Refusal): void {
-    this.#outcomes.set(name, this.require(name, outcome));
+    this.#outcomes.set(name, this.read(name, outcome));
   }
 
   refuse(name: CheckName, { reason, detail }: Refusal): void {

@@ -170,7 +170,7 @@ async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLi
 
 /** Checks that the key was not compromised, and was in use. The time of signing is that of the claim `iat`. */
 function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LogFinding | null): void {
-  const compromise = list.require(
+  const compromise = list.read(
     "compromise",
     checkCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null),
   );
@@ -192,18 +192,18 @@ export async function checkSigned(
   own: string | null,
 ): Promise<Signed> {
   const { keys } = options;
-  const { kid } = list.require("header", readHeaderOf(own, jws.protectedHeader), outcomes.header);
+  const { kid } = list.read("header", readHeaderOf(own, jws.protectedHeader), outcomes.header);
   list.found.kid = kid;
   list.add("keySet", keys.refusal ?? keys.checked);
   list.found.trust = keys.trust;
-  const key = list.require("key", findKey(list, kid, jws.payload, options), outcomes.key);
+  const key = list.read("key", findKey(list, kid, jws.payload, options), outcomes.key);
   const answered = await runCryptography(key, jws, options);
-  const { logged, lists } = list.require("signature", answered, outcomes.signature);
-  const finding = list.require("log", logged);
+  const { logged, lists } = list.read("signature", answered, outcomes.signature);
+  const finding = list.read("log", logged);
   list.add("log", finding?.outcome ?? outcomes.noProof);
   list.found.log = finding?.evidence ?? null;
-  const payload = list.require("claims", readJwsObject(jws.payload, "payload"));
-  const issuedAt = list.require("claims", readIssuedAt(payload));
+  const payload = list.read("claims", readJwsObject(jws.payload, "payload"));
+  const issuedAt = list.read("claims", readIssuedAt(payload));
   checkKey(list, key, issuedAt, finding);
   return { payload, issuedAt, kid, lists };
 }
@@ -283,10 +283,10 @@ export async function verifyEnvelope(
 ): Promise<Verification> {
   assertOptions(options);
   return runChecks(async (list) => {
-    const { jws, outer } = list.require("form", readForm(input));
+    const { jws, outer } = list.read("form", readForm(input));
     list.add("form", outer === null ? outcomes.bare : outcomes.envelope);
     const { payload, issuedAt, kid, lists } = await checkSigned(list, jws, options, null);
-    const claims = list.require("claims", readClaims(payload, issuedAt));
+    const claims = list.read("claims", readClaims(payload, issuedAt));
     checkExpectedClaims(list, claims, options);
     const difference = outer === null ? outcomes.noOuter : findOuterDifference(outer, claims, kid);
     list.add("outer", difference ?? outcomes.outer);
