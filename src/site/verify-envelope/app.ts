@@ -11,7 +11,7 @@ import {
   isProofText,
   readFiles,
 } from "./files.ts";
-import { createKeyLoader } from "./keys.ts";
+import { loadKeys, loadLogKeys } from "./keys.ts";
 import { isProofRefused, showOutcome, showOutcomes } from "./outcome.ts";
 import { makePrintout, makeSheet } from "./printout.ts";
 import { writtenTime } from "./values.ts";
@@ -33,7 +33,6 @@ import {
 /** The most envelopes that are shown; a person looks through no more. */
 const maxShown = 200;
 
-const keys = createKeyLoader({ pack: served("pack"), log: served("logKey") });
 const proof = proofField();
 const view = createView();
 
@@ -114,8 +113,8 @@ async function checkWith(proof: GivenProof | null, given: readonly GivenText[]):
     issuer: byId("issuer", HTMLInputElement).value.trim(),
     audience: byId("audience", HTMLInputElement).value.trim(),
   };
-  const trusted = await keys.load();
-  const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
+  const trusted = await loadKeys();
+  const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await loadLogKeys() });
   const options = { expected, ...trusted, proof: opened };
   const all: ItemCheck[] = [];
   for (const one of given) {
@@ -226,8 +225,8 @@ function readAddress(): void {
 /** Keeps the page and its keys on this device for use without a network, and says so on the page. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
-  const isKept = await keepOnDevice(served("worker"), [served("pack")]);
-  const { madeAt } = await keys.load();
+  const isKept = await keepOnDevice();
+  const { madeAt } = await loadKeys();
   if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt));
 }
 
@@ -252,28 +251,27 @@ type TrustedTypes = { createPolicy(name: string, rules: ScriptRules): ScriptRule
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
 
-/** Lists the URLs to cache: the page with and without its query (as a QR code links to it), its files and `others`. */
-function partsOfPage(others: readonly string[]): URL[] {
+/** Lists the URLs to cache: the page with and without its query (as a QR code links to it), its files and the pack. */
+function partsOfPage(): string[] {
   const parts = document.querySelectorAll("link[href], script[src], img[src]");
   const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
   const { pathname, search } = location;
-  return [pathname, pathname + search, ...addresses, ...others].map(
-    (each) => new URL(each, document.baseURI),
-  );
+  const all = [pathname, pathname + search, ...addresses, served("pack")];
+  return [...new Set(all.map((each) => new URL(each, document.baseURI).href))];
 }
 
 /**
- * Caches the page's files, and deletes files that it no longer names.
- * @param others the pack
+ * Caches the page's files and the pack, and deletes files that the page no longer names.
  * @returns whether all files are cached; a browser may have no room or forbid it
  */
-async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
+async function keepOnDevice(): Promise<boolean> {
+  const worker = served("worker");
   try {
     await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker, {
       scope: location.pathname,
     });
     const cache = await caches.open("verify-envelope");
-    const wanted = [...new Set(partsOfPage(others).map(({ href }) => href))];
+    const wanted = partsOfPage();
     await cache.addAll(wanted.map((href) => new Request(href, { cache: "no-cache", credentials: "omit" })));
     const left = (await cache.keys()).filter(({ url }) => !wanted.includes(url));
     await Promise.all(left.map((request) => cache.delete(request)));

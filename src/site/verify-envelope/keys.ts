@@ -8,7 +8,7 @@ import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
 import { readOfflinePack } from "../../partner/status-list.ts";
-import { byId, keySource, PageProblem, texts } from "./view.ts";
+import { byId, keySource, PageProblem, served, texts } from "./view.ts";
 
 const words = texts.problems;
 const fetchTimeoutMs = 15_000;
@@ -78,11 +78,10 @@ async function logKeysOf(text: string): Promise<readonly VerifierKey[]> {
   return keys;
 }
 
-/** Creates the functions that load the keys, and the evidence log's keys, which only a proof needs. */
-export function createKeyLoader(addresses: { pack: string; log: string }) {
-  if (keySource === "pasted") return { load: pastedKeys, loadLog: () => logKeysOf(pasted("log-key")) };
-  return {
-    load: keptFresh(() => fetchPack(addresses.pack)),
-    loadLog: keptFresh(async () => logKeysOf(await fetchText(addresses.log))),
-  };
-}
+export const loadKeys = keySource === "pasted" ? pastedKeys : keptFresh(() => fetchPack(served("pack")));
+
+/** Loads the evidence log's keys, which only a proof needs. */
+export const loadLogKeys =
+  keySource === "pasted"
+    ? () => logKeysOf(pasted("log-key"))
+    : keptFresh(async () => logKeysOf(await fetchText(served("logKey"))));
