@@ -205,8 +205,8 @@ export function firstDifference(
 ): string | null {
   if (signed === outer) return null;
   const isList = Array.isArray(signed);
-  const isSameKind = isList ? Array.isArray(outer) && outer.length === signed.length : isJsonObject(outer);
-  if (typeof signed !== "object" || signed === null || !isSameKind) return path;
+  const areLists = isList && Array.isArray(outer) && outer.length === signed.length;
+  if (!areLists && !(isJsonObject(signed) && isJsonObject(outer))) return path;
   const others = outer as JsonObject;
   for (const [name, value] of Object.entries(signed)) {
     const place = isList ? `${path}[${name}]` : `${path}.${name}`;

@@ -155,6 +155,8 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   ['{"a":{"b":1}}', { a: {} }, "result.a.b"],
   ['{"a":1}', { a: 1, b: 1 }, "result"],
   ["7", "7", "result"],
+  ["null", {}, "result"],
+  ['"x"', { 0: "x" }, "result"],
   // Every object inherits this member, and an empty one is what it looks like.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
 ])("the signed result %s and the unsigned result %j differ first at %p", (signed, outer, place) => {
