@@ -110,7 +110,7 @@ test("the client refuses an answer that was signed before the call", async () =>
   });
 });
 
-test("the client accepts an old answer only as a replay for its caller's key, as old as the service keeps answers", async () => {
+test("the client accepts an old answer only as a replay for the caller's own key, and for 72 hours", async () => {
   const kept = await withHeader(await ask("/eligibility-check", known), "Idempotent-Replayed", "true");
   const client = clientBehind(() => kept.clone());
   const [own, early] = [{ idempotencyKey: "own" }, /^ANSWER_MISMATCH: .*another time/];

@@ -192,7 +192,7 @@ test.each<[isIt: boolean, ...beginnings: number[][]]>([
   [false, [0xff, 1, 1, 1], [1, 0xfe, 1, 1], [0xfe, 1, 1, 1], [1, 0xff, 1, 1]],
   [false, [0, 0, 1, 0], [1, 1, 1, 0], [1, 0, 0, 0], [1, 0, 1, 1]],
   [false, [1, 1, 0, 1], [0, 0, 0, 1], [0, 1, 1, 1], [0, 1, 0, 0]],
-])("whether a file is UTF-16 is %p by its first four bytes: %j, %j, %j, %j", (isIt, ...beginnings) => {
+])("isUtf16 returns %p for a file that begins with %j, %j, %j or %j", (isIt, ...beginnings) => {
   expect(beginnings.map((bytes) => isUtf16(Uint8Array.from(bytes)))).toEqual(beginnings.map(() => isIt));
 });
 

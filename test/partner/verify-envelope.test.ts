@@ -262,7 +262,7 @@ test("an envelope is undecided if the cryptography library fails", async () => {
   }
 });
 
-test("a fault of the program is no verdict", async () => {
+test("a fault of the program rejects the verification, and gives no verdict", async () => {
   const fault = runChecks(() => Promise.reject(new RangeError("fault")));
   await expect(fault).rejects.toThrow(RangeError);
 });
