@@ -47,9 +47,6 @@ export function createEndpointQueues(limits: QueueLimits) {
       order = [...queues.values()];
       return orphans;
     },
-    /** True if a delivery of an open endpoint has become due since the last update. */
-    isDue: (now: number) =>
-      order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants(): LeaseRequest[] {
       const held = order.reduce((sum, queue) => sum + queue.held.size, 0);
       let left = underWay < limits.maxAttempts ? limits.maxHeld - held : 0;

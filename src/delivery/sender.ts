@@ -89,7 +89,6 @@ export function startSender(dependencies: SenderDependencies) {
     const { error } = attempted.result;
     if (error === "ABORTED") return intake.giveBack([delivery]);
     await outbox.finish(finishedAttempt(delivery, attempted, { finishedAt: clock.now(), random }));
-    if (error !== null) intake.markStale();
   }
 
   async function work(isLookWanted: boolean): Promise<void> {
@@ -98,7 +97,6 @@ export function startSender(dependencies: SenderDependencies) {
       if (isLookWanted) await intake.look();
       await fill();
     } catch (error) {
-      intake.markStale();
       onError?.(error);
       throw error;
     }
@@ -110,7 +108,6 @@ export function startSender(dependencies: SenderDependencies) {
   return {
     /** Polls now; resolves when every due delivery that may be sent has had its attempt. */
     async settle(): Promise<void> {
-      intake.markStale();
       await loop.wake({ look: true });
       while (underWay.size > 0) {
         await Promise.all(underWay);
@@ -137,9 +134,6 @@ function createIntake(
   queues: EndpointQueues,
   limits: SenderLimits,
 ) {
-  let revision = "";
-  let isStale = true;
-
   async function giveBack(deliveries: readonly LeasedDelivery[]): Promise<void> {
     if (deliveries.length === 0) return;
     await outbox.release(deliveries, clock.now()).finally(() => {
@@ -148,13 +142,9 @@ function createIntake(
   }
 
   return {
-    /** Updates the queues. Costs one point read, unless the outbox has changed or a delivery has become due. */
+    /** Updates the queues from the database. */
     async look(): Promise<void> {
       await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
-      const current = await outbox.revision();
-      if (current === revision && !isStale && !queues.isDue(clock.now())) return;
-      revision = current;
-      isStale = false;
       await giveBack(queues.update(await outbox.open(), clock.now()));
     },
     /** Leases deliveries. @returns false if the queues have no room, or nothing is due */
@@ -165,15 +155,9 @@ function createIntake(
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
-      // An endpoint may have more due deliveries, so the next look reads the endpoints again.
-      isStale = true;
       return true;
     },
     giveBack,
-    /** Makes the next look read the endpoints even if the outbox's revision is the same. */
-    markStale(): void {
-      isStale = true;
-    },
   };
 }
 

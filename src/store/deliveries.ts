@@ -10,9 +10,6 @@ const disorderMs = 120_000;
 /** Rows changed in one commit. With so few rows a call hardly has to wait for the commit. */
 const chunkRows = 1_000;
 
-/** Wakes the webhook senders if the statement before this one has changed a row. */
-export const wakeSendersSql = bind("UPDATE delivery_revision SET value = value + 1 WHERE changes() > 0");
-
 /** SQL for the reason why nothing is sent to a partner. It needs `partners`, and webhook_endpoints AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
@@ -69,7 +66,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     for (;;) {
       const isFirst = total === 0;
       const count = await driver.write(async (tx) => {
-        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, wakeSendersSql]);
+        const rows = await tx.query(sql, [...args, chunkRows]);
         if (isFirst && rows.length > 0) await tx.batch(record);
         return rows.length;
       });
@@ -105,7 +102,6 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
           bind(retry, [now, deliveryId]),
-          wakeSendersSql,
           ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
         ]);
         return outcome;
@@ -125,7 +121,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         const page = await driver.query(nextPending, [partnerId, after.dueAt, after.id, chunkRows]);
         const waiting = page.filter((row) => integer(row, "due_at") > now || boolean(row, "is_under_way"));
         const ids = JSON.stringify(waiting.map((row) => integer(row, "id")));
-        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }, wakeSendersSql]);
+        const [rows = []] = await driver.batch([{ sql: makeDue, args: [now, ids] }]);
         total += rows.length;
         const last = page.at(-1);
         if (last === undefined || page.length < chunkRows) return total;

@@ -1,7 +1,6 @@
 /** Inserts events, the partners that may fetch each event, and their deliveries. No other file inserts events. */
 
 import type { TeacherEvent } from "../domain/events.ts";
-import { wakeSendersSql } from "./deliveries.ts";
 import { bind, insertStatements } from "./driver/driver.ts";
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
@@ -51,7 +50,6 @@ export function eventStatements(teachers: readonly { id: number; events: readonl
     ...insertStatements("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
-    wakeSendersSql,
   ];
 }
 
@@ -62,6 +60,5 @@ export function testEventSql(event: TeacherEvent, to: { deliveryId: string; part
       [event.eventId, null, event.eventType, event.occurredAt, event.body],
     ]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
-    wakeSendersSql,
   ];
 }

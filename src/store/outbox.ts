@@ -6,13 +6,9 @@ import type {
   SendableEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import { wakeSendersSql } from "./deliveries.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
-
-const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
-  (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
 
 /** Reads the endpoints that may be sent to: neither they nor their partners are disabled, and webhooks are not held. */
 const open = `SELECT partner_id, url, secret, previous_secret, previous_until, failing_since,
@@ -68,11 +64,6 @@ export type Outbox = ReturnType<typeof createOutbox>;
  */
 export function createOutbox(driver: Driver, commit: Commit) {
   return {
-    /** Reads a text that changes when deliveries were added, or the sendable endpoints may have changed. */
-    async revision() {
-      const [row] = await driver.query(revision);
-      return row === undefined ? "" : `${integer(row, "of_settings")} ${integer(row, "of_deliveries")}`;
-    },
     /** Lists the endpoints that may be sent to. @returns each with the time when its next delivery is due, null if none waits */
     async open() {
       return (await driver.query(open)).map(openEndpoint);
@@ -89,11 +80,11 @@ export function createOutbox(driver: Driver, commit: Commit) {
     /** Gives leases back without an attempt. Their deliveries are due now. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
-      await commit(leased.flatMap(({ id, lease }) => [bind(release, [now, id, lease]), wakeSendersSql]));
+      await commit(leased.map(({ id, lease }) => bind(release, [now, id, lease])));
     },
     /** Ends all leases when the only service of a database file starts: no other process can hold one. */
     async releaseAll(now: number) {
-      await commit([{ sql: releaseAll, args: [now] }, wakeSendersSql]);
+      await commit([bind(releaseAll, [now])]);
     },
   };
 }

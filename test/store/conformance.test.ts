@@ -167,9 +167,7 @@ describeDrivers("stores", (_kind, opened) => {
     await outbox.finish({ ...end, delivery: second, next: { dueAt: 1_500 } });
     expect((await leaseFrom(1, "dead", 2_000)).map(({ id }) => id)).toEqual([second.id]);
 
-    const before = await outbox.revision();
     await outbox.releaseAll(3_000);
-    expect(await outbox.revision()).not.toBe(before);
     expect(await outbox.finish({ ...end, delivery: third, next: "delivered" })).toBe(false);
     const taken = await leaseFrom(10, "killed", 3_000);
     expect(taken.sort((one, other) => one.id - other.id).map(({ id, attempts }) => [id, attempts])).toEqual([

@@ -317,15 +317,6 @@ CREATE TABLE delivery_attempts (
   PRIMARY KEY (delivery, number)
 ) STRICT, WITHOUT ROWID;
 
--- Rises when senders must read deliveries or endpoints again. It is not part of revision, so that new deliveries do not
--- make the service reload its partners.
-CREATE TABLE delivery_revision (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  value INTEGER NOT NULL
-) STRICT;
-
-INSERT INTO delivery_revision (id, value) VALUES (1, 1);
-
 -- The events published to each partner, written in the transaction of the event. Event ids grow in the order of commits
 -- and are never reused, so partners fetch events in this order. The newest row of a partner is never deleted.
 CREATE TABLE partner_events (
@@ -421,6 +412,3 @@ CREATE TRIGGER certificates_inserted AFTER INSERT ON certificates BEGIN UPDATE r
 CREATE TRIGGER certificates_deleted AFTER DELETE ON certificates BEGIN UPDATE revision SET value = value + 1; END;
 CREATE TRIGGER signing_keys_inserted AFTER INSERT ON signing_keys BEGIN UPDATE revision SET value = value + 1; END;
 CREATE TRIGGER signing_keys_updated AFTER UPDATE ON signing_keys BEGIN UPDATE revision SET value = value + 1; END;
-CREATE TRIGGER webhook_endpoints_inserted AFTER INSERT ON webhook_endpoints BEGIN UPDATE delivery_revision SET value = value + 1; END;
-CREATE TRIGGER webhook_endpoints_updated AFTER UPDATE OF url, secret, previous_secret, previous_until, disabled_at ON webhook_endpoints BEGIN UPDATE delivery_revision SET value = value + 1; END;
-CREATE TRIGGER webhook_endpoints_deleted AFTER DELETE ON webhook_endpoints BEGIN UPDATE delivery_revision SET value = value + 1; END;

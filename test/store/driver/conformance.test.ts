@@ -81,21 +81,6 @@ describeDrivers("driver", (kind, opened) => {
     expect(rows.map((row) => row.k)).toEqual(["last", "very last"]);
   });
 
-  test("a statement of a batch can depend on the changes() of the statement before it", async () => {
-    const chain = (key: string) => [
-      { sql: "UPDATE probe SET n = 5 WHERE k = ? RETURNING k", args: [key] },
-      { sql: "INSERT INTO probe (k) SELECT 'child of ' || ? WHERE changes() = 1", args: [key] },
-      { sql: "INSERT INTO probe (k) SELECT 'grandchild of ' || ? WHERE changes() = 1", args: [key] },
-    ];
-    await driver.batch([
-      { sql: "INSERT INTO probe (k) VALUES ('parent')", args: [] },
-      ...chain("parent"),
-      ...chain("nobody"),
-    ]);
-    const rows = await driver.query("SELECT k FROM probe WHERE k LIKE '%child of%' ORDER BY k");
-    expect(rows.map((row) => row.k)).toEqual(["child of parent", "grandchild of parent"]);
-  });
-
   test("a schema with an added, altered or missing object is refused", () =>
     withOwn(async (own) => {
       const verdictAfter = async (sql: string, undo: string) => {
