@@ -95,7 +95,7 @@ export type CredentialIndex = {
 export async function loadCredentialIndex(store: PartnerStore): Promise<CredentialIndex> {
   const [partners, apiKeys, certificates] = await Promise.all([
     store.partners(),
-    store.unrevokedKeys(),
+    store.apiKeys(),
     store.certificates(),
   ]);
   return {
@@ -244,10 +244,7 @@ export function describeApiKey(key: ApiKey, now: number) {
 
 /** Lists a partner's live keys, oldest first. */
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
-  const keys = await store.unrevokedKeys();
-  return keys
-    .filter((key) => key.partnerId === partnerId && isLive(key, now))
-    .sort((a, b) => a.createdAt - b.createdAt);
+  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isLive(key, now));
 }
 
 function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {

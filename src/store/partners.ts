@@ -55,10 +55,6 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
     partners: async () => (await driver.query("SELECT * FROM partners ORDER BY partner_id")).map(partner),
     apiKeys: async () =>
       (await driver.query("SELECT * FROM api_keys ORDER BY created_at, key_id")).map(apiKeys.read),
-    async unrevokedKeys() {
-      const sql = "SELECT * FROM api_keys WHERE revoked_at IS NULL ORDER BY created_at, key_id";
-      return (await driver.query(sql)).map(apiKeys.read);
-    },
     certificates: async () =>
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificates.read),
 
