@@ -58,12 +58,8 @@ export async function playServing(
   return found;
 }
 
-type Round = {
-  readonly seed: number;
-  readonly calls: number;
-  readonly faults: number;
-  readonly first: number;
-};
+/** The seed of a round, its numbers of calls and faults, and the number of its first partner. */
+type Round = Readonly<Record<"seed" | "calls" | "faults" | "first", number>>;
 
 async function playRound(serving: Serving, { seed, calls, faults, first }: Round): Promise<string[]> {
   const random = seededNumbers(seed);
