@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { findOuterDifference, type OuterMembers, readClaims, readOuterMembers } from "../partner/claims.ts";
+import { findOuterDifference, readClaims, readOuterMembers } from "../partner/claims.ts";
 import { findDamage } from "../partner/file-text.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
 import { refuseNonEnvelope } from "../partner/input.ts";
@@ -27,12 +27,6 @@ export type AttestationCheck = {
   readonly record: Attestation | null;
 };
 
-type PresentedEnvelope = {
-  readonly jws: string;
-  readonly outer: OuterMembers | Refusal | null;
-  readonly ids: string[];
-};
-
 const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -51,7 +45,7 @@ export async function checkAttestation(
   if (presented instanceof Refusal) return unread(presented);
   for (const id of presented.ids) {
     const record = await find(id);
-    if (record !== null) return compare(presented, record, item.value);
+    if (record !== null) return compare(presented.jws, record, item.value);
   }
   const verificationId = presented.ids[0] ?? null;
   const found = { verificationId, record: null, problem: null };
@@ -65,19 +59,17 @@ function unread({ reason, detail }: Refusal): AttestationCheck {
 }
 
 /** Reads the signature and the ids to look up. The signed id comes first, because anybody can edit the others. */
-function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
+function readPresented(value: JsonValue): { readonly jws: string; readonly ids: string[] } | Refusal {
   const notOne = refuseNonEnvelope(value);
   if (notOne !== null) return notOne;
-  if (typeof value === "string")
-    return findDamage(value) ?? { jws: value, outer: null, ids: idsOf([signedId(value)]) };
+  if (typeof value === "string") return findDamage(value) ?? { jws: value, ids: idsOf([signedId(value)]) };
   if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
   const jws = typeof value.signature === "string" ? value.signature : "";
   const damage = findDamage(jws);
   if (damage !== null) return damage;
   const ids = idsOf([signedId(jws), value.verificationId, value.statementId]);
-  if (isStatement(value)) return { jws, outer: null, ids };
-  const outer = readOuterMembers(value);
-  return outer instanceof Refusal && ids.length === 0 ? outer : { jws, outer, ids };
+  const outer = isStatement(value) ? null : readOuterMembers(value);
+  return outer instanceof Refusal && ids.length === 0 ? outer : { jws, ids };
 }
 
 function idsOf(values: readonly (JsonValue | undefined)[]): string[] {
@@ -90,27 +82,21 @@ function signedId(jws: string): JsonValue | undefined {
   return payload instanceof Refusal ? undefined : (payload.sub ?? payload.jti);
 }
 
-async function compare(
-  { jws, outer }: PresentedEnvelope,
-  record: Attestation,
-  value: JsonValue,
-): Promise<AttestationCheck> {
+async function compare(jws: string, record: Attestation, value: JsonValue): Promise<AttestationCheck> {
   const found = { verificationId: record.verificationId, record, problem: null };
   if (record.jws !== jws) return { verdict: "altered", reason: "SIGNATURE_DIFFERS", ...found };
-  const difference = outer instanceof Refusal ? outer : await unsignedDifference(outer, record, value);
+  const difference = await unsignedDifference(record, value);
   if (difference === null) return { verdict: "attested", reason: null, ...found };
   return { verdict: "altered", reason: difference.reason, ...found };
 }
 
 /** Finds an unsigned member or a row that differs from the signed claims. A bare signature has neither: null. */
-async function unsignedDifference(
-  outer: OuterMembers | null,
-  record: Attestation,
-  value: JsonValue,
-): Promise<Refusal | null> {
-  if (typeof value === "string") return null;
+async function unsignedDifference(record: Attestation, value: JsonValue): Promise<Refusal | null> {
+  if (!isJsonObject(value)) return null;
   const { claims } = decodeAttestation(record);
-  if (outer === null) return findStatementDifference(value, claims, record.kid);
+  if (isStatement(value)) return findStatementDifference(value, claims, record.kid);
+  const outer = readOuterMembers(value);
+  if (outer instanceof Refusal) return outer;
   const read = readClaims(claims, record.issuedAt);
   return read instanceof Refusal ? read : findOuterDifference(outer, read, record.kid);
 }
