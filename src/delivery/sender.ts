@@ -77,7 +77,7 @@ export function startSender(dependencies: SenderDependencies) {
     const report = (error: unknown) => onError?.(error);
     const result = (await makeAttempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
     // The record begins before the slot is freed, so that it shares a commit with the next lease.
-    const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
+    const recorded = result === null ? null : record({ delivery, url: endpoint.url, at }, result);
     queues.end(attempt, result?.error !== null);
     if (!isClosing) loop.wake({ look: false });
     // If the attempt cannot be recorded, the delivery is sent again after its lease.
@@ -85,10 +85,18 @@ export function startSender(dependencies: SenderDependencies) {
     queues.forget(delivery);
   }
 
-  async function record(delivery: LeasedDelivery, attempted: Attempted): Promise<void> {
-    const { error } = attempted.result;
+  async function record(
+    attempt: Pick<FinishedAttempt, "delivery" | "url" | "at">,
+    { status, error, durationMs, retryAfterSeconds }: AttemptResult,
+  ): Promise<void> {
+    const { delivery } = attempt;
     if (error === "ABORTED") return intake.giveBack([delivery]);
-    await outbox.finish(finishedAttempt(delivery, attempted, { finishedAt: clock.now(), random }));
+    const finishedAt = clock.now();
+    const failed = { attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random };
+    const step = error === null ? "delivered" : nextAttempt(failed);
+    const next = typeof step === "number" ? { dueAt: finishedAt + step } : step;
+    const isGone = status === 410;
+    await outbox.finish({ ...attempt, finishedAt, status, error, durationMs, isGone, next });
   }
 
   async function work(isLookWanted: boolean): Promise<void> {
@@ -159,20 +167,6 @@ function createIntake(
     },
     giveBack,
   };
-}
-
-type Attempted = { readonly url: string; readonly at: number; readonly result: AttemptResult };
-
-function finishedAttempt(
-  delivery: LeasedDelivery,
-  { url, at, result }: Attempted,
-  { finishedAt, random }: { finishedAt: number; random: () => number },
-): FinishedAttempt {
-  const { status, error, durationMs, retryAfterSeconds } = result;
-  const attempted = { delivery, url, at, finishedAt, status, error, durationMs, isGone: status === 410 };
-  if (error === null) return { ...attempted, next: "delivered" };
-  const step = nextAttempt({ attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random });
-  return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
 }
 
 /** Runs the work one call at a time, however often it is woken; pauses after a failure. */
