@@ -25,7 +25,7 @@ export type IdempotentRequest = { partnerId: string; operation: string; key: str
 export type PendingRecord = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
-type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
+export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
 
 /**
  * Runs each idempotency key once (contract C16): the record that is committed with an answer ensures this on all nodes.
@@ -37,15 +37,15 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
   async function findOrWork(
     record: PendingRecord,
     work: (record: PendingRecord) => Promise<StoredAnswer | null>,
-  ): Promise<Outcome | null> {
+  ): Promise<CallAnswer | null> {
     const known = await store.find(record.id);
     if (known === null || known.createdAt < clock.now() - keepIdempotencyMs) {
       const answer = await work(record);
-      return answer === null ? null : { answer, replayed: false };
+      return answer && { ...answer, replayed: false };
     }
     if (!equalBytes(known.fingerprint, record.fingerprint))
       throw new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
-    return { answer: { headers: known.headers, body: known.body }, replayed: true };
+    return { headers: known.headers, body: known.body, replayed: true };
   }
 
   return {
@@ -60,7 +60,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
     async run(
       request: IdempotentRequest,
       work: (record: PendingRecord) => Promise<StoredAnswer | null>,
-    ): Promise<Outcome | null> {
+    ): Promise<CallAnswer | null> {
       const key = readIdempotencyKey(request.key);
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.operation}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
@@ -74,9 +74,9 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
           { ms, late: stillRunning },
         );
       }
-      const outcome = findOrWork(record, work);
-      running.set(name, outcome);
-      return outcome.finally(() => running.delete(name));
+      const answer = findOrWork(record, work);
+      running.set(name, answer);
+      return answer.finally(() => running.delete(name));
     },
   };
 }

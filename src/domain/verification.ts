@@ -15,7 +15,7 @@ import { type Configuration, runUnlessKeyRotated, type Snapshot } from "./config
 import type { AuthenticatedCaller } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SerializedEnvelope, type Signer, signEnvelopes } from "./envelopes.ts";
-import type { Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
+import type { CallAnswer, Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { QuotaCall } from "./quota.ts";
 import { evaluateList, type ListRequest, signStatement } from "./statements.ts";
 import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
@@ -45,7 +45,7 @@ type VerificationCall = AdmittedCall &
     readonly quota: QuotaCall;
   };
 
-export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
+export type { CallAnswer };
 
 export type Verification = ReturnType<typeof createVerification>;
 
@@ -115,15 +115,13 @@ export function createVerification(dependencies: VerificationDependencies) {
       const { authenticated, snapshot, operation, quota } = call;
       if (call.idempotency === undefined) {
         const answer = await perform(call, null);
-        return answer === null ? null : { ...answer, replayed: false };
+        return answer && { ...answer, replayed: false };
       }
       const { partnerId } = authenticated.partner;
       const request = { partnerId, operation, ...call.idempotency };
-      const outcome = await idempotency.run(request, (pendingRecord) => perform(call, pendingRecord));
-      if (outcome === null) return null;
-      const { answer, replayed } = outcome;
-      if (replayed && !(await quota.charge(snapshot.revision))) return null;
-      return { ...answer, replayed };
+      const answer = await idempotency.run(request, (pendingRecord) => perform(call, pendingRecord));
+      if (answer?.replayed && !(await quota.charge(snapshot.revision))) return null;
+      return answer;
     },
   };
 }

@@ -43,15 +43,16 @@ const markDead = `UPDATE deliveries SET state = 'dead', lease = NULL, finished_a
 
 const backlog = `WITH waiting AS (
     SELECT partner_id, count(*) AS pending FROM deliveries WHERE state = 'pending' GROUP BY partner_id),
-  lost AS (SELECT partner_id, count(*) AS dead FROM deliveries WHERE state = 'dead' GROUP BY partner_id)
-  SELECT partners.partner_id, coalesce(pending, 0) AS pending, coalesce(dead, 0) AS dead, ${heldBy} AS held_by,
-    (SELECT created_at FROM deliveries WHERE state = 'pending' AND partner_id = partners.partner_id AND due_at = 0
-      ORDER BY id LIMIT 1) AS fresh_since,
-    (SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = partners.partner_id AND due_at > 0
-      ORDER BY due_at LIMIT 1) AS due_since
-  FROM partners LEFT JOIN waiting USING (partner_id) LEFT JOIN lost USING (partner_id)
-    LEFT JOIN webhook_endpoints AS endpoint USING (partner_id)
-  WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
+  lost AS (SELECT partner_id, count(*) AS dead FROM deliveries WHERE state = 'dead' GROUP BY partner_id),
+  found AS (SELECT partners.partner_id, coalesce(pending, 0) AS pending, coalesce(dead, 0) AS dead, ${heldBy} AS held_by,
+      (SELECT iif(created_at <= ?1, created_at, NULL) FROM deliveries WHERE state = 'pending'
+        AND partner_id = partners.partner_id AND due_at = 0 ORDER BY id LIMIT 1) AS fresh_since,
+      (SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = partners.partner_id
+        AND due_at > 0 AND due_at <= ?1 ORDER BY due_at LIMIT 1) AS due_since
+    FROM partners LEFT JOIN waiting USING (partner_id) LEFT JOIN lost USING (partner_id)
+      LEFT JOIN webhook_endpoints AS endpoint USING (partner_id)
+    WHERE pending > 0 OR dead > 0)
+  SELECT *, coalesce(min(fresh_since, due_since), fresh_since, due_since) AS oldest_due_at FROM found ORDER BY partner_id`;
 
 type RetryBy = { readonly partnerId: string; readonly revision: number };
 type DeadFilter = { partnerId?: string | null | undefined; since?: number | undefined };
@@ -130,7 +131,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     },
     markDead: (partnerId: string, at: number) => inChunks(markDead, [at, partnerId]),
     async backlog(now: number) {
-      return (await driver.query(backlog)).map((row) => partnerBacklog(row, now));
+      return (await driver.query(backlog, [now])).map(partnerBacklog);
     },
   };
 }
@@ -186,14 +187,6 @@ const delivery = rowReader<domain.Delivery>({
 const attemptReaders = { number: integer, at: integer, status: integerOrNull, error: textOrNull };
 const attempt = rowReader<domain.DeliveryAttempt>({ ...attemptReaders, durationMs: integer });
 
-function partnerBacklog(row: Row, now: number): domain.PartnerBacklog {
-  const since = [integerOrNull(row, "fresh_since"), integerOrNull(row, "due_since")];
-  const due = since.filter((time) => time !== null && time <= now) as number[];
-  return {
-    partnerId: text(row, "partner_id"),
-    pending: integer(row, "pending"),
-    dead: integer(row, "dead"),
-    oldestDueAt: due.length === 0 ? null : Math.min(...due),
-    heldBy: textOrNull(row, "held_by") as domain.HoldReason | null,
-  };
-}
+const partnerBacklog = rowReader<domain.PartnerBacklog>({
+  ...{ partnerId: text, pending: integer, dead: integer, oldestDueAt: integerOrNull, heldBy: textOrNull },
+});

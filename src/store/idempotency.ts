@@ -1,6 +1,6 @@
 import type { IdempotencyRecord } from "../domain/idempotency.ts";
 import type { Driver, SqlStatement } from "./driver/driver.ts";
-import { bytes, integer, text } from "./driver/rows.ts";
+import { bytes, integer, json, rowReader, text } from "./driver/rows.ts";
 
 /** SQL: whether the answer's signing key is compromised. The answer is not replayed then, as if there were none. */
 export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
@@ -15,21 +15,17 @@ export function storeAnswerStatement(record: IdempotencyRecord, kid: string): Sq
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }
 
+const columns = { id: bytes, fingerprint: bytes, createdAt: integer, headers: json, body: text };
+const storedRecord = rowReader<IdempotencyRecord>(columns);
+
 export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
 export function createIdempotencyStore(driver: Driver) {
   return {
-    async find(id: Uint8Array): Promise<IdempotencyRecord | null> {
+    async find(id: Uint8Array) {
       const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromisedSql}`;
       const [row] = await driver.query(sql, [id]);
-      if (row === undefined) return null;
-      return {
-        id,
-        fingerprint: bytes(row, "fingerprint"),
-        createdAt: integer(row, "created_at"),
-        headers: JSON.parse(text(row, "headers")) as Record<string, string>,
-        body: text(row, "body"),
-      };
+      return row === undefined ? null : storedRecord(row);
     },
     /** Deletes at most `limit` records older than `before`. @returns their number */
     async prune(before: number, limit: number) {

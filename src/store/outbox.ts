@@ -7,7 +7,7 @@ import type {
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { Commit, GroupedWrite } from "./driver/commits.ts";
-import { bind, type Driver, type Row, type SqlStatement } from "./driver/driver.ts";
+import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
 
 /** Reads the endpoints that may be sent to: neither they nor their partners are disabled, and webhooks are not held. */
@@ -29,7 +29,7 @@ const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     LIMIT ?6)
   AND EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint JOIN partners USING (partner_id)
     WHERE partner_id = ?3 AND endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL)
-  RETURNING id, delivery_id, attempts, schedule_from,
+  RETURNING id, delivery_id, partner_id, lease, attempts, attempts - schedule_from AS scheduled_attempts,
     (SELECT event_id FROM events WHERE events.id = deliveries.event) AS event_id,
     (SELECT event_type FROM events WHERE events.id = deliveries.event) AS event_type,
     (SELECT content FROM events WHERE events.id = deliveries.event) AS body`;
@@ -71,9 +71,7 @@ export function createOutbox(driver: Driver, commit: Commit) {
     /** Leases due deliveries of enabled endpoints, in one commit. */
     async lease(requests: readonly LeaseRequest[], lease: Lease) {
       const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
-      return rows.flatMap((some, index) =>
-        some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
-      );
+      return rows.flat().map(leasedDelivery);
     },
     /** Records an attempt. @returns false if another sender has the lease; nothing has changed then */
     finish: (attempt: FinishedAttempt) => commit.inGroup(finishing, attempt),
@@ -133,12 +131,7 @@ const openEndpoint = rowReader<SendableEndpoint>({
   ...{ previousUntil: integerOrNull, failingSince: integerOrNull, nextDueAt: integerOrNull },
 });
 
-const leasedColumns = rowReader<Omit<LeasedDelivery, "lease" | "partnerId" | "scheduledAttempts">>({
-  ...{ id: integer, deliveryId: text, eventId: text, eventType: text, body: text, attempts: integer },
+const leasedDelivery = rowReader<LeasedDelivery>({
+  ...{ id: integer, deliveryId: text, partnerId: text, eventId: text, eventType: text, body: text },
+  ...{ lease: text, attempts: integer, scheduledAttempts: integer },
 });
-
-function leasedDelivery(row: Row, lease: string, partnerId: string): LeasedDelivery {
-  const delivery = leasedColumns(row);
-  const scheduledAttempts = delivery.attempts - integer(row, "schedule_from");
-  return { ...delivery, lease, partnerId, scheduledAttempts };
-}

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { sweepLicenses } from "../../src/domain/sweep.ts";
+import { bind } from "../../src/store/driver/driver.ts";
 import { lagos } from "../harness/clock.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
@@ -33,4 +34,21 @@ test("a new event and its delivery do not raise the configuration's revision", (
     await world.put("A/B/C/1");
     expect(await made(world)).toEqual(["board license.verified"]);
     expect(await world.settings.revision()).toBe(revision);
+  }));
+
+test("a partner's backlog is due since its oldest delivery that is due, new or retried", () =>
+  withWebhooks(async ({ driver, put, subscribe, webhooks, clock }) => {
+    await subscribe("board", "http://127.0.0.1:9/hook");
+    const now = clock.now();
+    const dueSince = async (at = now) => (await webhooks.backlog(at)).map(({ oldestDueAt }) => oldestDueAt);
+    const retryAt = (at: number) =>
+      driver.batch([bind("UPDATE deliveries SET due_at = ? WHERE id = 1", [at])]);
+    await put("A/B/C/1");
+    expect([await dueSince(), await dueSince(now - 1)]).toEqual([[now], [null]]);
+    for (const at of [now - 50, now + 50]) {
+      await retryAt(at);
+      expect(await dueSince()).toEqual([at > now ? null : at]);
+    }
+    await put("A/B/C/2");
+    expect([await dueSince(), await dueSince(now + 50)]).toEqual([[now], [now]]);
   }));
