@@ -10,7 +10,7 @@ export const deliveryStates = ["pending", "delivered", "dead"] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
 /** Why a pending delivery is held: its endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all. */
-export type HoldReason = "endpoint" | "partner" | "restore";
+type HoldReason = "endpoint" | "partner" | "restore";
 
 /** The delivery of one event to one partner's endpoint. Times are milliseconds since the epoch. */
 export type Delivery = {

@@ -10,6 +10,11 @@ test("a policy may omit purposes", () => {
   expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
 });
 
+test("a byte order mark before a policy is dropped, and one inside a text is kept", () => {
+  const policy = oneRule({ categories: ["\ufeffA"] });
+  for (const text of [policy, `\ufeff${policy}`]) expect(parsePolicy(text)).toEqual(JSON.parse(policy));
+});
+
 // biome-ignore format: a table reads better in rows
 test.each<[string, string, RegExp]>([
   ["malformed JSON", "{", /^the policy is not valid JSON$/],
