@@ -13,20 +13,32 @@ type QueueLimits = {
 type EndpointQueue = ReturnType<typeof newQueue>;
 
 type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
-export type RunningAttempt = { readonly queue: EndpointQueue; readonly delivery: LeasedDelivery };
+/** An attempt that has begun. `isProbe` is true if the endpoint was failing. */
+export type RunningAttempt = {
+  readonly queue: EndpointQueue;
+  readonly delivery: LeasedDelivery;
+  readonly isProbe: boolean;
+};
 
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
 /**
  * Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the attempts among them. After
- * a failed attempt an endpoint gets one attempt at a time, until its next success.
+ * a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints together get at most
+ * half of all attempts.
  */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
   let order: EndpointQueue[] = [];
   let turn = 0;
   let underWay = 0;
+  let probes = 0;
 
+  function slotsOf({ isOpen, isFailing }: EndpointQueue): number {
+    if (!isOpen) return 0;
+    if (isFailing) return probes < limits.maxAttempts / 2 ? 1 : 0;
+    return limits.maxAttemptsPerEndpoint;
+  }
   const inTurn = () => [...order.slice(turn % order.length), ...order.slice(0, turn % order.length)];
 
   return {
@@ -81,19 +93,21 @@ export function createEndpointQueues(limits: QueueLimits) {
       for (const [passed, queue] of inTurn().entries()) {
         const [first] = queue.waiting;
         if (first === undefined || first.leasedAtMs < leasedSinceMs) continue;
-        if (!mayStart(queue, limits)) continue;
+        if (queue.underWay >= slotsOf(queue)) continue;
         queue.waiting.shift();
         turn = (turn + passed + 1) % order.length;
         queue.underWay++;
         underWay++;
-        return { queue, delivery: first.delivery };
+        if (queue.isFailing) probes++;
+        return { queue, delivery: first.delivery, isProbe: queue.isFailing };
       }
       return null;
     },
     /** Frees the attempt's slot. The delivery stays leased here until `forget`. */
-    end({ queue }: RunningAttempt, hasFailed: boolean): void {
+    end({ queue, isProbe }: RunningAttempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
+      if (isProbe) probes--;
       queue.isFailing = hasFailed;
     },
     forget(delivery: LeasedDelivery): void {
@@ -132,10 +146,6 @@ function bringUpToDate(queue: EndpointQueue, endpoint: SendableEndpoint, now: nu
   queue.endpoint = endpoint;
   queue.isOpen = true;
   queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
-}
-
-function mayStart({ isOpen, isFailing, underWay }: EndpointQueue, limits: QueueLimits): boolean {
-  return isOpen && underWay < (isFailing ? 1 : limits.maxAttemptsPerEndpoint);
 }
 
 /** How many deliveries to lease. They are leased many at a time: a commit for each would cost more than the attempts. */

@@ -55,10 +55,16 @@ export function startSender(dependencies: SenderDependencies) {
 
   /**
    * Begins attempts, and leases deliveries when none is left, until the limits are reached or nothing is due. A few
-   * attempts begin at a time (0.2 ms each), so that API calls are answered in between.
+   * attempts begin at a time (0.2 ms each), so that API calls are answered in between. A long backlog is interrupted to
+   * read the endpoints: another endpoint may have new deliveries, or this one a new URL or secret.
    */
   async function fill(): Promise<void> {
+    const lookAt = performance.now() + limits.pollMs;
     for (let begun = 1; !isClosing; begun++) {
+      if (performance.now() >= lookAt) {
+        void loop.wake({ look: true });
+        return;
+      }
       const attempt = queues.next(performance.now() - longestWaitMs(limits));
       if (attempt === null) {
         if (!(await intake.lease())) return;

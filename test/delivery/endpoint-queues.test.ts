@@ -50,6 +50,17 @@ test("endpoints get attempts in turn, up to the limit of each endpoint and of al
   expect(names(launchAll(queues))).toBe("c");
 });
 
+test("failing endpoints together get at most half of all attempts", () => {
+  const queues = createEndpointQueues(limits);
+  const dead = Array.from({ length: 6 }, (_, index) => endpoint(`dead-${index}`, { failingSince: 1 }));
+  queues.update([...dead, endpoint("good")], 1);
+  fill(queues);
+  const attempts = launchAll(queues);
+  expect(attempts.map(({ isProbe }) => isProbe)).toEqual([true, true, true, true, false, false, false]);
+  queues.end(attempts[0] as RunningAttempt, true);
+  expect(names(launchAll(queues))).toBe("dead-4");
+});
+
 test("an endpoint gets one attempt at a time after a failure, until its next success or another URL", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("dead", { failingSince: 1 }), endpoint("good")], 1);

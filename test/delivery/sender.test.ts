@@ -137,6 +137,30 @@ test("the sender wakes up for another process's commit and for a due retry", () 
     },
   ));
 
+test("a new endpoint's delivery does not wait for the end of other endpoints' backlog", () =>
+  withWebhooks((world) => {
+    const [partners, events] = [30, 60];
+    let leftWhenLate = 0;
+    return withEndpoint(acceptAll, (busy) =>
+      withEndpoint(
+        () => {
+          leftWhenLate = partners * events - busy.received.length;
+          return { status: 200 };
+        },
+        async (late) => {
+          for (let n = 0; n < partners; n++) await world.subscribe(`busy-${n}`, `${busy.url}?${n}`);
+          await world.putMany(regNos(events));
+          world.sender({ limits: { pollMs: 20 } });
+          await until(() => busy.received.length > 10);
+          await world.subscribe("late", late.url);
+          await world.put("A/B/D/1");
+          await until(() => late.received.length > 0);
+          expect(leftWhenLate).toBeGreaterThan(0);
+        },
+      ),
+    );
+  }));
+
 test("the sender neither loses nor repeats a delivery if the clock moves by an hour", () =>
   withWebhooks((world) => {
     const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
