@@ -1,7 +1,7 @@
 /** Reads and checks the site file (decision D8.4). */
 
 import { Buffer } from "node:buffer";
-import { crc32 } from "node:zlib";
+import { crc32, inflateSync } from "node:zlib";
 import * as v from "valibot";
 import { TvsError } from "./errors.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
@@ -46,10 +46,14 @@ const logo = v.pipe(
 /** An object. Unknown members are refused, because a misspelt one would be ignored silently. */
 function members<T extends v.ObjectEntries>(entries: T) {
   const names = Object.keys(entries).join(", ");
-  return v.strictObject(entries, ({ expected, received }) => {
+  const object = v.strictObject(entries, ({ expected, received }) => {
     if (expected === "never") return `is not known; there are ${names}`;
     return received === "undefined" ? "is missing" : `must be an object with ${names}`;
   });
+  return v.pipe(
+    v.custom<object>((value) => !Array.isArray(value), `must be an object with ${names}`),
+    object,
+  );
 }
 
 const siteSchema = members({
@@ -136,21 +140,36 @@ function flawOfLogo(file: Buffer): string | null {
   if (file.length > maxLogoBytes) return "is larger than 64 KiB";
   if (file.toString("latin1", 0, 8) !== "\x89PNG\r\n\x1a\n")
     return "is no PNG; save it as one (an SVG, for example, in any browser or drawing program)";
-  if (!hasWholeChunks(file)) return "is a damaged PNG";
+  const packed = readPackedPixels(file);
+  if (packed === null) return "is a damaged PNG";
   const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
-  return Math.max(width, height) > maxPngSide ? "is more than 2048 pixels wide or high" : null;
+  if (Math.min(width, height) === 0) return "is a damaged PNG";
+  if (Math.max(width, height) > maxPngSide) return "is more than 2048 pixels wide or high";
+  try {
+    // A pixel has at most eight bytes. A row has one byte more, and an interlaced picture at most twice as many rows.
+    const maxOutputLength = height * (8 * width + 2);
+    return inflateSync(packed, { maxOutputLength }).length > 0 ? null : "is a damaged PNG";
+  } catch {
+    return "is a damaged PNG";
+  }
 }
 
-/** Whether the file consists of chunks with right checksums: first the header, then the pixels, last the end. */
-function hasWholeChunks(file: Buffer): boolean {
+/**
+ * Reads the compressed pixels of a file that consists of chunks with right checksums: one header, pixels, last the end.
+ * @returns null for another file
+ */
+function readPackedPixels(file: Buffer): Buffer | null {
   const names: string[] = [];
+  const pixels: Buffer[] = [];
   for (let at = 8; at < file.length; ) {
     const end = at + 12 <= file.length ? at + 12 + file.readUInt32BE(at) : Number.POSITIVE_INFINITY;
     if (end > file.length || crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4))
-      return false;
-    names.push(file.toString("latin1", at + 4, at + 8));
+      return null;
+    const name = file.toString("latin1", at + 4, at + 8);
+    names.push(name);
+    if (name === "IDAT") pixels.push(file.subarray(at + 8, end - 4));
     at = end;
   }
-  const hasHeader = names[0] === "IHDR" && file.readUInt32BE(8) === 13;
-  return hasHeader && names.includes("IDAT") && names.indexOf("IEND") === names.length - 1;
+  const hasHeader = names.lastIndexOf("IHDR") === 0 && file.readUInt32BE(8) === 13;
+  return hasHeader && names.indexOf("IEND") === names.length - 1 ? Buffer.concat(pixels) : null;
 }

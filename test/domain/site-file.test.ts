@@ -49,6 +49,7 @@ test.each<[string, object | string]>([
   ["name is longer than 120 characters", { name: "a".repeat(121) }],
   ["name holds a character that cannot be seen", { name: "Coun\u202ecil" }],
   ["colour is not known; there are name, logo,", { name: "A", colour: "#000000" }],
+  ["contact must be an object with email,", { name: "A", contact: [] }],
   ["contact.mail is not known; there are email,", { name: "A", contact: { mail: "a@b.example" } }],
   ["contact must be an object", { name: "A", contact: "a@b.example" }],
   ["contact.email must be an e-mail address", { name: "A", contact: { email: "help" } }],

@@ -43,7 +43,11 @@ export function damagedPngs(): Readonly<Record<string, Buffer>> {
     "a check sum is wrong": wrongSum,
     "its header is not the first": pngOf(IDAT, IHDR, IEND),
     "its header has another length": pngOf(chunk("IHDR", nothing), IDAT, IEND),
+    "it has two headers": pngOf(IHDR, IHDR, IDAT, IEND),
     "it has no pixels": pngOf(IHDR, IEND),
+    "it has no width": makePng(0, 3),
+    "its pixels are not compressed": pngOf(IHDR, chunk("IDAT", Buffer.alloc(39)), IEND),
+    "its pixels are more than its header says": pngOf(IHDR, chunksOf(200, 200).IDAT, IEND),
     "it has two ends": pngOf(IHDR, IDAT, IEND, IEND),
     "it goes on behind its end": Buffer.concat([makePng(), Buffer.from("<script>")]),
   };

@@ -22,8 +22,13 @@ export async function readBeginning(bytes: AsyncIterable<Uint8Array>) {
     first.push(next.value);
   }
   async function* whole(): AsyncGenerator<Uint8Array> {
-    yield* first;
-    yield* { [Symbol.asyncIterator]: () => pieces };
+    try {
+      yield* first;
+      yield* { [Symbol.asyncIterator]: () => pieces };
+    } finally {
+      // Closes the file of a reader that stops early.
+      await pieces.return?.();
+    }
   }
   return { beginning: Buffer.concat(first).subarray(0, beginningBytes), whole: whole() };
 }
