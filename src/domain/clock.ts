@@ -87,6 +87,12 @@ export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
+/** Formats each time of a record as {@link isoTime} does. */
+export function isoTimes<Times extends Readonly<Record<string, number | null>>>(times: Times) {
+  const named = Object.entries(times).map(([name, ms]) => [name, isoTime(ms)]);
+  return Object.fromEntries(named) as { readonly [Name in keyof Times]: string | Extract<Times[Name], null> };
+}
+
 /** Formats a span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
 export function describeSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
