@@ -155,10 +155,7 @@ function importBadge(one: ImportRecord, now: number): Markup {
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
 /** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
-export function renderImport(
-  one: ImportDetails,
-  { commandLine }: Pick<ConsoleSources, "commandLine">,
-): Markup {
+export function renderImport(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
     .map(describeCode)
     .map(({ code, rejects, rows: met, meaning, first }) => [

@@ -107,10 +107,7 @@ const csvPageRows = 2_000;
  * Makes the stream of a list's CSV file, 2,000 rows at a time. The first rows are read before this function returns, so that
  * a query that the database refuses gets a 400 and not a broken file.
  */
-export async function streamCsv<Row>(
-  { columns, csvRows, read }: Listing<Row>,
-  query: Query,
-): Promise<ReadableStream<Uint8Array>> {
+export async function streamCsv<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
     yield stringify([columns.map(([head]) => head)]);

@@ -139,10 +139,7 @@ function mayStart({ isOpen, isFailing, underWay }: EndpointQueue, limits: QueueL
 }
 
 /** How many deliveries to lease. They are leased many at a time: a commit for each would cost more than the attempts. */
-function roomOf(
-  { isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue,
-  limits: QueueLimits,
-): number {
+function roomOf({ isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue, limits: QueueLimits) {
   if (!isOpen || !mayHaveDue || waiting.length >= limits.maxAttemptsPerEndpoint / 2) return 0;
   return (isFailing ? 1 : limits.maxHeldPerEndpoint) - waiting.length - underWay;
 }

@@ -33,11 +33,7 @@ export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string
  * Signs the results of one call, each in its own envelope, in the order of `claims`.
  * @throws what the signer throws
  */
-export async function signEnvelopes(
-  claims: readonly Claims[],
-  kid: string,
-  sign: Signer["sign"],
-): Promise<SerializedEnvelope[]> {
+export async function signEnvelopes(claims: readonly Claims[], kid: string, sign: Signer["sign"]) {
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => {
     // The same bytes are the signed claim and its unsigned copy, so the two cannot differ.

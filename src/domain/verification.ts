@@ -85,10 +85,7 @@ export function createVerification(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
   /** Answers a call and commits its evidence. @returns null if the commit was refused and stored nothing */
-  async function perform(
-    call: VerificationCall,
-    pendingRecord: PendingRecord | null,
-  ): Promise<StoredAnswer | null> {
+  async function perform(call: VerificationCall, pendingRecord: PendingRecord | null) {
     const { snapshot, quota, list } = call;
     const done = await runUnlessKeyRotated(configuration, snapshot, () =>
       list === undefined ? attest(dependencies, call) : attestList(dependencies, call, list),

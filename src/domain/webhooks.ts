@@ -110,19 +110,13 @@ export async function requireEndpoint(
 }
 
 /** Disables an endpoint: deliveries of later events are stored and held. @throws TvsError NOT_KNOWN */
-export async function disableWebhook(
-  { webhooks, partners, clock }: WebhookDependencies,
-  partnerId: string,
-): Promise<WebhookEndpoint> {
+export async function disableWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
 /** Enables an endpoint. Its deliveries become due now with a new schedule. @throws TvsError NOT_KNOWN */
-export async function enableWebhook(
-  { webhooks, partners, clock }: WebhookDependencies,
-  partnerId: string,
-): Promise<WebhookEndpoint> {
+export async function enableWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const endpoint = (await webhooks.enable(partnerId)) ?? noEndpoint(partnerId);
   await webhooks.makeDue(partnerId, clock.now());

@@ -175,11 +175,7 @@ function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): Compro
  * @param seconds the time of signing, which a thief can choose
  * @param loggedSeconds the time of a checkpoint that covers the envelope; null without a proof
  */
-export function checkCompromise(
-  window: KeyWindow | null,
-  seconds: number,
-  loggedSeconds: number | null,
-): CompromiseFinding | Refusal {
+export function checkCompromise(window: KeyWindow | null, seconds: number, loggedSeconds: number | null) {
   if (window === null) return unknownCompromise;
   const { compromisedSinceMs } = window;
   if (compromisedSinceMs === null) return neverCompromised;

@@ -147,10 +147,7 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
  * `CHECKPOINT_SIGNATURE_INVALID`
  * @throws DOMException when this machine's WebCrypto has no Ed25519
  */
-export async function openCheckpoint(
-  note: string | Uint8Array,
-  keys: readonly VerifierKey[],
-): Promise<Checkpoint | Refusal> {
+export async function openCheckpoint(note: string | Uint8Array, keys: readonly VerifierKey[]) {
   const signed = readNote(note);
   if (signed instanceof Refusal) return signed;
   const head = readTreeHead(signed.text);

@@ -230,12 +230,7 @@ export function checkExpectedClaims(list: CheckList, claims: SharedClaims, optio
 }
 
 /** Looks up the envelope in the status lists. If it is withdrawn, it is refused only if it says eligible or VALID. */
-function checkStatus(
-  list: CheckList,
-  claims: Claims,
-  lists: Signed["lists"],
-  options: VerifyOptions,
-): CheckOutcome | Refusal {
+function checkStatus(list: CheckList, claims: Claims, lists: Signed["lists"], options: VerifyOptions) {
   const { issuer, maxListAgeSeconds: maxAgeSeconds = defaultMaxListAgeSeconds } = options;
   const { eligible, license } = claims.result;
   const isYes = eligible || license?.status === "VALID";
