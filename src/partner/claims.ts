@@ -60,13 +60,11 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
   return problem === null ? null : refuse("RESULT_MALFORMED", problem);
 }
 
-type Limits = Pick<SharedClaims, "expiresSeconds" | "notBeforeSeconds">;
-
 /** Reads `exp` and `nbf`. The service sets neither, but a verifier obeys a limit that is signed. */
-export function readTimeLimits({ exp, nbf }: JsonObject): Limits | Refusal {
+export function readTimeLimits({ exp, nbf }: JsonObject) {
   const wrong = [exp, nbf].some((limit) => limit !== undefined && typeof limit !== "number");
   if (wrong) return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
-  return { expiresSeconds: (exp as number) ?? null, notBeforeSeconds: (nbf as number) ?? null };
+  return { expiresSeconds: (exp ?? null) as number | null, notBeforeSeconds: (nbf ?? null) as number | null };
 }
 
 /** Reads the claim `status`; null if it is absent, undefined if it is malformed. */

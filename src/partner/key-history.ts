@@ -11,11 +11,10 @@ import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from ".
 import { type CheckOutcome, passedCheck, skippedCheck } from "./verification.ts";
 
 const keyStates = ["pending", "active", "retired", "compromised"] as const;
-type KeyState = (typeof keyStates)[number];
 
 /** When a key was in use. Times are in milliseconds since the Unix epoch. */
 export type KeyWindow = {
-  readonly state: KeyState;
+  readonly state: (typeof keyStates)[number];
   readonly activatedAtMs: number | null;
   readonly retiredAtMs: number | null;
   readonly compromisedSinceMs: number | null;
