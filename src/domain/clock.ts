@@ -24,12 +24,8 @@ const maxSetBackQuarters = 12;
  * @throws RangeError for an unknown time zone
  */
 export function createCalendar(timeZone: string) {
-  const format = new Intl.DateTimeFormat("en-CA", {
-    timeZone,
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-  });
+  // Swedish dates have the form YYYY-MM-DD.
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short" });
   let remembered = { quarter: Number.NaN, date: "" };
 
   function dateAt(nowMs: number): CalendarDate {

@@ -40,10 +40,8 @@ export async function signEnvelopes(claims: readonly Claims[], kid: string, sign
     const result = JSON.stringify(one.result);
     return { claims: one, result, input: `${header}.${base64url(payloadOf(one, result))}` };
   });
-  const signatures = await sign(
-    kid,
-    unsigned.map(({ input }) => input),
-  );
+  const inputs = unsigned.map(({ input }) => input);
+  const signatures = await sign(kid, inputs);
   return unsigned.map(({ claims: one, result, input }, index) => {
     const { verificationId, issuer, audience, issuedAt } = one;
     const jws = `${input}.${signatures[index]}`;

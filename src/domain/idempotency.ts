@@ -65,11 +65,8 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const record = { id, fingerprint, createdAt: clock.now() };
       const cameAt = performance.now();
       for (let first = running.get(name); first !== undefined; first = running.get(name)) {
-        const ms = waitMs - (performance.now() - cameAt);
-        await withTimeout(
-          first.catch(() => {}),
-          { ms, late: stillRunning },
-        );
+        const ended = first.catch(() => {});
+        await withTimeout(ended, { ms: waitMs - (performance.now() - cameAt), late: stillRunning });
       }
       const answer = findOrWork(record, work);
       running.set(name, answer);

@@ -64,17 +64,13 @@ function secretName(partnerId: string): string {
  */
 export async function setWebhook(
   { webhooks, partners, secrets, clock }: WebhookDependencies,
-  {
-    check,
-    partnerId,
-    url,
-    eventFilter,
-  }: Pick<EndpointTerms, "partnerId" | "url" | "eventFilter"> & { check: EndpointCheck },
-): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  { check, ...terms }: Pick<EndpointTerms, "partnerId" | "url" | "eventFilter"> & { check: EndpointCheck },
+) {
+  const { partnerId } = terms;
   await requirePartner(partners, partnerId);
-  await check(url);
-  const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
-  const endpoint = await webhooks.set({ partnerId, url, eventFilter, secret: sealed, at: clock.now() });
+  await check(terms.url);
+  const secret = sealSecret(secrets, newWebhookSecret(), partnerId);
+  const endpoint = await webhooks.set({ ...terms, secret, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
   return { endpoint, secret: newest };
