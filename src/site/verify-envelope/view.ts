@@ -41,13 +41,8 @@ export function factLine(name: string, value: Child): HTMLElement | null {
 
 export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
   const head = heads.map((text) => el("th", { scope: "col" }, text));
-  return el(
-    "table",
-    {},
-    el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, head)),
-    el("tbody", {}, rows),
-  );
+  const parts = [el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)];
+  return el("table", {}, parts);
 }
 
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
