@@ -88,14 +88,9 @@ function readEntries(entries: JsonValue[]): Map<string, HistoricKey> | Refusal {
 
 function readPayload(payload: JsonObject): Omit<KeyHistory, "signer"> | Refusal {
   const { iss, iat, keys } = payload;
-  if (
-    typeof iss !== "string" ||
-    typeof iat !== "number" ||
-    !Number.isSafeInteger(iat) ||
-    !Array.isArray(keys)
-  ) {
+  const isTime = typeof iat === "number" && Number.isSafeInteger(iat);
+  if (typeof iss !== "string" || !isTime || !Array.isArray(keys))
     return malformed("The key history lacks its issuer, its time or its list of keys.");
-  }
   const entries = readEntries(keys);
   return entries instanceof Refusal ? entries : { issuer: iss, issuedAtSeconds: iat, keys: entries };
 }
