@@ -81,7 +81,9 @@ async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promis
 }
 
 /** Reads the member `status_list` of a token (section 4.2 of the draft). */
-export async function readEntries(list: JsonValue | undefined) {
+export async function readEntries(
+  list: JsonValue | undefined,
+): Promise<Pick<StatusList, "bits" | "bytes"> | Refusal> {
   const { bits, lst } = isJsonObject(list) ? list : {};
   const isPacked = typeof bits === "number" && [1, 2, 4, 8].includes(bits) && typeof lst === "string";
   const packed = isPacked ? decodeBase64url(lst) : null;
