@@ -79,16 +79,11 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
       ),
     /** Activates the pending key and adds the next one. @throws TvsError REFUSED after another rotation */
     rotate: ({ active, pending, next, at }: Rotation) =>
-      requireChange((ring) =>
-        ring.active === active && ring.pending === pending
-          ? [
-              bind(retireActive, [at, active]),
-              ofKey(active, "retired"),
-              ...activated(pending, at),
-              ...inserted(next),
-            ]
-          : null,
-      ),
+      requireChange((ring) => {
+        if (ring.active !== active || ring.pending !== pending) return null;
+        const retired = [bind(retireActive, [at, active]), ofKey(active, "retired")];
+        return [...retired, ...activated(pending, at), ...inserted(next)];
+      }),
     /** Replaces the pending key. The old pending key is retired and never signs. */
     replacePending: ({ pending, next, at }: { pending: string; next: SigningKey; at: number }) =>
       requireChange((ring) =>
