@@ -82,11 +82,8 @@ const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
     const before = after === null ? undefined : Number(after);
     const page = await own.deliveries({ partnerId, state, before, limit });
     const last = page.at(-1);
-    return {
-      data: page.map(describeOwnDelivery),
-      end: last === undefined ? null : String(last.id),
-      done: page.length < limit,
-    };
+    const end = last === undefined ? null : String(last.id);
+    return { data: page.map(describeOwnDelivery), end, done: page.length < limit };
   });
 };
 

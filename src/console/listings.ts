@@ -293,12 +293,10 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
       ["Next", ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`)],
       idColumn("Delivery", "deliveryId"),
     ],
-    find: ({ state, partner }, most) =>
-      sources.webhooks.deliveries({
-        ...most,
-        state: state as Delivery["state"] | undefined,
-        partnerId: partner,
-      }),
+    find({ state, partner }, most) {
+      const filter = { state: state as Delivery["state"] | undefined, partnerId: partner };
+      return sources.webhooks.deliveries({ ...most, ...filter });
+    },
   });
 }
 

@@ -96,10 +96,8 @@ async function pendingKey(
 /** Makes the first two keys of a new register. @returns false if the register has keys already */
 export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
-  const [active, pending] = await Promise.all([
-    generateKey(secrets, options.bits, options.now),
-    generateKey(secrets, options.bits, options.now),
-  ]);
+  const generate = () => generateKey(secrets, options.bits, options.now);
+  const [active, pending] = await Promise.all([generate(), generate()]);
   return store.create({ ...active, state: "active", activatedAt: options.now }, pending);
 }
 
