@@ -168,7 +168,7 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
 }
 
 /** The members of a SignedEnvelope, checked for their types only. Anybody can have changed them. */
-export type OuterMembers = {
+type OuterMembers = {
   readonly verificationId: string;
   readonly verifiedAt: string;
   readonly issuer: string;
@@ -184,9 +184,8 @@ const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "sign
 export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
   const bad = textMembers.find((member) => typeof envelope[member] !== "string");
   if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
-  if (!isJsonObject(envelope.result)) {
+  if (!isJsonObject(envelope.result))
     return refuse("ENVELOPE_MALFORMED", "The member result is missing or not an object.");
-  }
   return envelope as unknown as OuterMembers;
 }
 
