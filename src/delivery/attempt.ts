@@ -100,9 +100,8 @@ export function deliveryHeaders(delivery: Delivered, { version, ...signing }: Si
  * @throws RangeError when a secret is empty
  */
 export function signDelivery({ body, secrets, timestampSeconds }: Signing & { readonly body: string }) {
-  const digests = secrets.map(
-    (secret) => `v1=${hmac(secret, [`${timestampSeconds}.`, body]).toString("hex")}`,
-  );
+  const signed = [`${timestampSeconds}.`, body];
+  const digests = secrets.map((secret) => `v1=${hmac(secret, signed).toString("hex")}`);
   return [`t=${timestampSeconds}`, ...digests].join(",");
 }
 

@@ -67,6 +67,8 @@ const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 export function runChecks(input: CheckInput): Check[] {
   const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
+  const failing = endpoints.flatMap((one) => checkEndpoint(one, input));
+  const late = backlog.flatMap((one) => checkBacklog(one, now));
   return [
     checkKeys(keys, now),
     ...(log === null ? [] : [checkCheckpoint(log, now)]),
@@ -74,25 +76,20 @@ export function runChecks(input: CheckInput): Check[] {
     checkImport(imports[0], now),
     checkLosses(losses),
     checkHeld(areWebhooksHeld),
+    ...allOr("webhook-endpoints", "no endpoint that should work fails", failing),
+    ...allOr("webhooks", "none is overdue, and none was given up", late),
+    ...allOr("quotas", "nobody's quota of today is nearly spent", quotas.flatMap(checkQuota)),
     ...allOr(
-      ok("webhook-endpoints", "no endpoint that should work fails"),
-      endpoints.flatMap((one) => checkEndpoint(one, input)),
-    ),
-    ...allOr(
-      ok("webhooks", "none is overdue, and none was given up"),
-      backlog.flatMap((one) => checkBacklog(one, now)),
-    ),
-    ...allOr(ok("quotas", "nobody's quota of today is nearly spent"), quotas.flatMap(checkQuota)),
-    ...allOr(
-      ok("credentials", "no partner's last key or certificate is about to end"),
+      "credentials",
+      "no partner's last key or certificate is about to end",
       checkEnds(credentials, now),
     ),
   ];
 }
 
-/** The findings, or `calm` if there are none. */
-function allOr(calm: Check, findings: Check[]): Check[] {
-  return findings.length === 0 ? [calm] : findings;
+/** Returns the findings of a check; if there are none, one that says `calm`. */
+function allOr(name: string, calm: string, findings: Check[]): Check[] {
+  return findings.length === 0 ? [ok(name, calm)] : findings;
 }
 
 function checkKeys(keys: CheckInput["keys"], now: number): Check {

@@ -51,9 +51,8 @@ type Transition = { eventType: EventType; previousStatus: LicenseStatus | Certif
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
-  if (after.hidden || (before.active && !before.hidden && !after.active)) {
+  if (after.hidden || (before.active && !before.hidden && !after.active))
     return [{ eventType: "teacher.deactivated", previousStatus: before.license }];
-  }
   return [
     { eventType: licenseEvent(before, after), previousStatus: before.license },
     { eventType: certificateEvent(before, after), previousStatus: before.certificate },
