@@ -59,20 +59,15 @@ const showSelf: SelfHandler = async (self, { self: own, clock }) => {
   return self.c.json(describeSelf(self, { endpoint, day: self.quota.day(), now: clock.now() }));
 };
 
-const idSchema = v.pipe(
-  v.string("must be the id that the list gave you"),
-  v.uuid("must be the id that the list gave you"),
-  v.toLowerCase(),
-);
+const idForm = "must be the id that the list gave you";
+const idSchema = v.pipe(v.string(idForm), v.uuid(idForm), v.toLowerCase());
 
 const fetchEvents: SelfHandler = ({ c, authenticated }, { self: own }) =>
   listPage(c, idSchema, (asked) => own.events(authenticated.partner.partnerId, asked));
 
 const stateSchema = v.picklist(deliveryStates, `must be ${deliveryStates.join(", ")}`);
-const deliveryCursorSchema = v.pipe(
-  v.string("must be the iterator that the list gave you"),
-  v.regex(/^[1-9]\d{0,14}$/, "must be the iterator that the list gave you"),
-);
+const cursorForm = "must be the iterator that the list gave you";
+const deliveryCursorSchema = v.pipe(v.string(cursorForm), v.regex(/^[1-9]\d{0,14}$/, cursorForm));
 
 const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
   const asked = c.req.query("state");
@@ -82,11 +77,8 @@ const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
     const before = after === null ? undefined : Number(after);
     const page = await own.deliveries({ partnerId, state, before, limit });
     const last = page.at(-1);
-    return {
-      data: page.map(describeOwnDelivery),
-      end: last === undefined ? null : String(last.id),
-      done: page.length < limit,
-    };
+    const end = last === undefined ? null : String(last.id);
+    return { data: page.map(describeOwnDelivery), end, done: page.length < limit };
   });
 };
 
@@ -104,10 +96,8 @@ const numberSchema = v.pipe(
   v.transform(readWatchedRegNo),
   v.string("must have four segments separated by /"),
 );
-const sizeForm = messageWithCode(
-  "BATCH_SIZE",
-  `must have at most ${maxWatchChanges} numbers, those of both lists together`,
-);
+const tooMany = `must have at most ${maxWatchChanges} numbers, those of both lists together`;
+const sizeForm = messageWithCode("BATCH_SIZE", tooMany);
 // The length is checked before the elements, because a body of 256 KiB can have far more numbers than are allowed.
 const numbersSchema = v.optional(
   v.pipe(

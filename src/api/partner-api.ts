@@ -36,11 +36,7 @@ function forScope(scope: Scope, read: Reader): ApiHandler {
  * Runs an attempt in this order: body (413, 400), purpose (403), idempotency (422, 409), day quota (429), work.
  * @returns null if the configuration has changed since the snapshot; the caller retries
  */
-async function answer(
-  { c, quota, snapshot, authenticated }: AuthorizedCall,
-  scope: Scope,
-  read: Reader,
-): Promise<Response | null> {
+async function answer({ c, quota, snapshot, authenticated }: AuthorizedCall, scope: Scope, read: Reader) {
   const { purposes, ...asked } = await read(c);
   requirePurposes(authenticated.partner, purposes);
   const operation = operationOfScope[scope];

@@ -118,10 +118,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted
 }
 
 /** Finds the caller in a snapshot. @returns null if no credential is valid @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
-function identify(
-  { c, service, presented }: PartnerRequest,
-  { credentials }: Snapshot,
-): AuthenticatedCaller | null {
+function identify({ c, service, presented }: PartnerRequest, { credentials }: Snapshot) {
   const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
   if (configuration.isStale())
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");

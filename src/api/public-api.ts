@@ -90,10 +90,8 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
 }
 
 /** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
-const moduleCode = serveFile(
-  "text/javascript",
-  () => import("./verify.bundle.js", { with: { type: "text" } }),
-);
+const loadModule = () => import("./verify.bundle.js", { with: { type: "text" } });
+const moduleCode = serveFile("text/javascript", loadModule);
 
 const partnerModule: PageHandler = async (c) => {
   const reply = await moduleCode(c);
@@ -102,10 +100,8 @@ const partnerModule: PageHandler = async (c) => {
   return reply;
 };
 
-const partnerTypes = serveFile(
-  "application/typescript",
-  () => import("./verify.types.txt", { with: { type: "text" } }),
-);
+const loadTypes = () => import("./verify.types.txt", { with: { type: "text" } });
+const partnerTypes = serveFile("application/typescript", loadTypes);
 
 const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });

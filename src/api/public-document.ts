@@ -112,12 +112,9 @@ export async function sendText(
  * Makes the handler that sends a file of the program. The file is loaded and compressed at its first request.
  * @param type the media type; `charset=utf-8` is added
  */
-export function serveFile(
-  type: string,
-  load: () => Promise<{ readonly default: string }>,
-): (c: Context) => Promise<Response> {
+export function serveFile(type: string, load: () => Promise<{ readonly default: string }>) {
   const file = loadOnce(async () => compressDocument((await load()).default, `${type}; charset=utf-8`));
-  return async (c) => sendDocument(c, await file());
+  return async (c: Context) => sendDocument(c, await file());
 }
 
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {

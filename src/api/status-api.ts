@@ -14,13 +14,12 @@ export type StatusListDocuments = ReturnType<typeof createStatusListDocuments>;
 
 type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
 
-type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
 /** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
 export function createStatusListDocuments(sources: Sources, evidence: LogDocuments) {
   const { configuration, clock } = sources;
-  let served: Served = { lists: null, documents: new Map() };
+  let served = { lists: null as StatusLists | null, documents: new Map<string, PublicDocument>() };
   let pack: Pack | undefined;
 
   const newest = createRecentCache(async () => {
@@ -77,16 +76,11 @@ function sendOne(
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
 }
 
+const aggregation = sendOne((documents) => documents.aggregation());
+const list = sendOne((documents, c) => documents.list(readPathParameter(c, "list")));
+const pack = sendOne((documents) => documents.pack());
+
 export const statusListApi = new Hono<AppEnv>()
-  .get(
-    "/status",
-    sendOne((documents) => documents.aggregation()),
-  )
-  .get(
-    "/status/:list",
-    sendOne((documents, c) => documents.list(readPathParameter(c, "list"))),
-  )
-  .get(
-    "/offline-pack",
-    sendOne((documents) => documents.pack()),
-  );
+  .get("/status", aggregation)
+  .get("/status/:list", list)
+  .get("/offline-pack", pack);

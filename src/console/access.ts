@@ -38,10 +38,12 @@ export const formatConsoleLocation = ({ port, id }: ConsoleLocation): string => 
 /** Makes a link that opens the console once. Its token is authenticated by a MAC, so no link has to be stored. */
 export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, now: number) {
   const expiresAt = now + linkLifeMs;
-  const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
+  const content = `${expiresAt.toString(36)}.${randomText(12)}`;
   const token = `${content}.${macOf(secrets, location, content)}`;
   return { url: `http://127.0.0.1:${location.port}/open?token=${token}`, expiresAt };
 }
+
+const randomText = (bytes: number): string => randomBytes(bytes).toString("base64url");
 
 /** Checks a token's MAC and its time, but not whether it was used. @returns `expired` if only its time has passed */
 export function checkConsoleLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
@@ -152,10 +154,7 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
       if (verdict !== "good") return verdict;
       if (used.has(token)) return "used";
       used.set(token, Number.parseInt(token, 36));
-      const session = {
-        folder: randomBytes(16).toString("base64url"),
-        secret: randomBytes(32).toString("base64url"),
-      };
+      const session = { folder: randomText(16), secret: randomText(32) };
       sessions.set(nameOf(session), now + sessionLifeMs);
       const [oldest] = sessions.keys();
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);

@@ -40,15 +40,13 @@ function consoleNav(path: string): Markup {
 
 /** Makes any other page of the console. The script does not refresh these pages. */
 export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
-  return consoleDocument(`${title} – tvs console`, {
-    head: html``,
-    body: html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
+  const body = html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>
-<footer><p>This page only reads. To act, paste a command into a terminal on this machine.</p></footer>`,
-  });
+<footer><p>This page only reads. To act, paste a command into a terminal on this machine.</p></footer>`;
+  return consoleDocument(`${title} – tvs console`, body);
 }
 
-function consoleDocument(title: string, { head, body }: { head: Markup; body: Markup }): Markup {
+function consoleDocument(title: string, body: Markup, head: Markup = html``): Markup {
   return html`${raw("<!doctype html>")}
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/console.css">
@@ -106,13 +104,13 @@ ${panel("imports", state)}
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles cover the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
 <script type="module" src="/console.js"></script>`;
-  return consoleDocument("tvs console", { head, body });
+  return consoleDocument("tvs console", body, head);
 }
+
+type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };
 
 /** Makes a page with a message only, such as a refusal. */
 export function renderMessagePage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
-  return consoleDocument(`${title} – tvs console`, { head: html``, body });
+  return consoleDocument(`${title} – tvs console`, body);
 }
-
-type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };

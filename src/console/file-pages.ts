@@ -30,6 +30,7 @@ export async function renderTeacher(reference: string, sources: ConsoleSources):
   const shown = describeTeacher(teacher, { calendar, clock });
   const { ninOnFile, emailOnFile, phoneOnFile } = shown;
   const yes = (flag: boolean) => (flag ? "yes" : "no");
+  const onFile = `NIN ${yes(ninOnFile)}, e-mail address ${yes(emailOnFile)}, phone number ${yes(phoneOnFile)}`;
   const record = recordPanel([
     ["Name", shown.name],
     ["Registration number", shown.regNo],
@@ -43,10 +44,7 @@ export async function renderTeacher(reference: string, sources: ConsoleSources):
     ["State", shown.state],
     ["Category", shown.category],
     ["Source", shown.source],
-    [
-      "On file",
-      `NIN ${yes(ninOnFile)}, e-mail address ${yes(emailOnFile)}, phone number ${yes(phoneOnFile)}`,
-    ],
+    ["On file", onFile],
     ["Record changed", `${format.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
   const ref = encodeURIComponent(shown.regNo);
@@ -82,11 +80,8 @@ export async function renderPartner(partnerId: string, sources: ConsoleSources):
     ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
-    [
-      "Calls this minute",
-      use ? `${format.count(use.minute.used)} of ${format.count(use.minute.limit)}` : null,
-    ],
-    ["Calls today (UTC)", use ? `${format.count(use.day.used)} of ${format.count(use.day.limit)}` : null],
+    ["Calls this minute", use ? format.use(use.minute) : null],
+    ["Calls today (UTC)", use ? format.use(use.day) : null],
     ["Webhook", endpoint ? endpoint.host : null],
     ["Onboarded", at(partner.createdAt)],
   ])}
@@ -155,10 +150,7 @@ function importBadge(one: ImportRecord, now: number): Markup {
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
 /** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
-export function renderImport(
-  one: ImportDetails,
-  { commandLine }: Pick<ConsoleSources, "commandLine">,
-): Markup {
+export function renderImport(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
     .map(describeCode)
     .map(({ code, rejects, rows: met, meaning, first }) => [

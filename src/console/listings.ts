@@ -107,10 +107,7 @@ const csvPageRows = 2_000;
  * Makes the stream of a list's CSV file, 2,000 rows at a time. The first rows are read before this function returns, so that
  * a query that the database refuses gets a 400 and not a broken file.
  */
-export async function streamCsv<Row>(
-  { columns, csvRows, read }: Listing<Row>,
-  query: Query,
-): Promise<ReadableStream<Uint8Array>> {
+export async function streamCsv<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
     yield stringify([columns.map(([head]) => head)]);
@@ -296,12 +293,10 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
       ["Next", ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`)],
       idColumn("Delivery", "deliveryId"),
     ],
-    find: ({ state, partner }, most) =>
-      sources.webhooks.deliveries({
-        ...most,
-        state: state as Delivery["state"] | undefined,
-        partnerId: partner,
-      }),
+    find({ state, partner }, most) {
+      const filter = { state: state as Delivery["state"] | undefined, partnerId: partner };
+      return sources.webhooks.deliveries({ ...most, ...filter });
+    },
   });
 }
 

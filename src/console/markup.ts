@@ -48,6 +48,8 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 /** Formats numbers and times for people. */
 export const format = {
   count: (value: number): string => whole.format(value),
+  use: ({ used, limit }: { used: number; limit: number }): string =>
+    `${format.count(used)} of ${format.count(limit)}`,
   percent: (share: number): string => `${format.count(Math.min(999, share * 100))} %`,
   bytes: (value: number): string =>
     value < 1e9 ? `${format.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,

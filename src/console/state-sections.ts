@@ -38,9 +38,9 @@ export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${format.count(use.minute.used)} of ${format.count(use.minute.limit)}</span>`,
+      html`<span class="number">${format.use(use.minute)}</span>`,
       meter(use.minute),
-      html`<span class="number">${format.count(use.day.used)} of ${format.count(use.day.limit)}</span>`,
+      html`<span class="number">${format.use(use.day)}</span>`,
       meter(use.day),
     ]),
   });

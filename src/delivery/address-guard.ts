@@ -147,9 +147,8 @@ async function lookUp(host: string, options: ResolveOptions): Promise<string[]> 
   });
   // If the resolver returns a name, the connection would resolve that name itself, to an unchecked address.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
-  if (addresses.length === 0 || addresses.length < new Set(found).size) {
+  if (addresses.length === 0 || addresses.length < new Set(found).size)
     throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
-  }
   // IPv4 comes first: many machines have no IPv6 route, and the others lose nothing.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
 }

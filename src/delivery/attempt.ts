@@ -75,10 +75,7 @@ type Signing = {
 };
 
 /** Makes the headers of an attempt (contract C20, decision D10.6). All attempts of a delivery have the same ids. */
-export function deliveryHeaders(
-  delivery: Delivered,
-  { version, ...signing }: Signing & { version: string },
-): Record<string, string> {
+export function deliveryHeaders(delivery: Delivered, { version, ...signing }: Signing & { version: string }) {
   const { body, eventId } = delivery;
   const { secrets, timestampSeconds } = signing;
   // The HMAC key of Standard Webhooks is the secret, decoded from base64.
@@ -102,14 +99,9 @@ export function deliveryHeaders(
  * rotation. Each attempt is signed with its own time, because a receiver refuses a signature older than 300 seconds.
  * @throws RangeError when a secret is empty
  */
-export function signDelivery({
-  body,
-  secrets,
-  timestampSeconds,
-}: Signing & { readonly body: string }): string {
-  const digests = secrets.map(
-    (secret) => `v1=${hmac(secret, [`${timestampSeconds}.`, body]).toString("hex")}`,
-  );
+export function signDelivery({ body, secrets, timestampSeconds }: Signing & { readonly body: string }) {
+  const signed = [`${timestampSeconds}.`, body];
+  const digests = secrets.map((secret) => `v1=${hmac(secret, signed).toString("hex")}`);
   return [`t=${timestampSeconds}`, ...digests].join(",");
 }
 

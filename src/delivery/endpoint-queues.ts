@@ -12,7 +12,6 @@ type QueueLimits = {
 
 type EndpointQueue = ReturnType<typeof newQueue>;
 
-type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
 /** An attempt that has begun. `isProbe` is true if the endpoint was failing. */
 export type RunningAttempt = {
   readonly queue: EndpointQueue;
@@ -116,10 +115,9 @@ export function createEndpointQueues(limits: QueueLimits) {
     /** Removes deliveries leased before `leasedBeforeMs`, whose lease could expire during an attempt. */
     takeStale(leasedBeforeMs: number): LeasedDelivery[] {
       return order.flatMap((queue) => {
-        const count = queue.waiting.findIndex((one) => one.leasedAtMs >= leasedBeforeMs);
-        return queue.waiting
-          .splice(0, count === -1 ? queue.waiting.length : count)
-          .map((one) => one.delivery);
+        const { waiting } = queue;
+        const count = waiting.findIndex((one) => one.leasedAtMs >= leasedBeforeMs);
+        return waiting.splice(0, count === -1 ? waiting.length : count).map((one) => one.delivery);
       });
     },
   };
@@ -135,7 +133,7 @@ function newQueue(endpoint: SendableEndpoint) {
     /** True after a failed attempt, until an attempt succeeds. */
     isFailing: endpoint.failingSince !== null,
     underWay: 0,
-    waiting: [] as WaitingDelivery[],
+    waiting: [] as { readonly delivery: LeasedDelivery; readonly leasedAtMs: number }[],
     /** The ids of deliveries that are leased here, and neither finished nor given back. */
     held: new Set<number>(),
   };
@@ -145,18 +143,11 @@ function bringUpToDate(queue: EndpointQueue, endpoint: SendableEndpoint, now: nu
   if (queue.endpoint.url !== endpoint.url) queue.isFailing = false;
   queue.endpoint = endpoint;
   queue.isOpen = true;
-  queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
+  queue.mayHaveDue = endpoint.nextDueAt !== null && endpoint.nextDueAt <= now;
 }
 
 /** How many deliveries to lease. They are leased many at a time: a commit for each would cost more than the attempts. */
-function roomOf(
-  { isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue,
-  limits: QueueLimits,
-): number {
+function roomOf({ isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue, limits: QueueLimits) {
   if (!isOpen || !mayHaveDue || waiting.length >= limits.maxAttemptsPerEndpoint / 2) return 0;
   return (isFailing ? 1 : limits.maxHeldPerEndpoint) - waiting.length - underWay;
-}
-
-function isReached(time: number | null, now: number): boolean {
-  return time !== null && time <= now;
 }

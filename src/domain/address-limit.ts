@@ -12,20 +12,10 @@ const rememberedBlocks = 100_000;
 
 export type LimitDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
 
-/** Counts a lookup, or refuses it. @param blocks the address blocks of the client, the narrowest first */
-type Count = (blocks: readonly string[]) => LimitDecision;
-
-type AddressLimit = {
-  /** Counts a lookup. */
-  readonly lookup: Count;
-  /** Counts a lookup by NIN, e-mail or phone against a second, smaller limit. */
-  readonly personalLookup: Count;
-};
-
 type Used = { readonly minute: number; lookups: number; personal: number };
 
 /** Makes fixed-window counters per client IP and UTC minute. @param perMinute the limit of the narrowest block */
-export function createAddressLimit(perMinute: () => number, clock: Clock): AddressLimit {
+export function createAddressLimit(perMinute: () => number, clock: Clock) {
   const known = new QuickLRU<string, Used>({ maxSize: rememberedBlocks });
 
   function usedOf(block: string, minute: number): Used | undefined {
@@ -34,7 +24,11 @@ export function createAddressLimit(perMinute: () => number, clock: Clock): Addre
   }
 
   /** Counts a lookup in every block, or in no block if one of them has no room. */
-  function count(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
+  function count(
+    budget: "lookups" | "personal",
+    blocks: readonly string[],
+    narrowest: number,
+  ): LimitDecision {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);
     const windows = blocks.map((block, at) => {
@@ -43,11 +37,8 @@ export function createAddressLimit(perMinute: () => number, clock: Clock): Addre
     });
     const allowed = windows.every(({ left }) => left > 0);
     for (const block of allowed ? blocks : []) {
-      let used = usedOf(block, minute);
-      if (used === undefined) {
-        used = { minute, lookups: 0, personal: 0 };
-        known.set(block, used);
-      }
+      const used = usedOf(block, minute) ?? { minute, lookups: 0, personal: 0 };
+      known.set(block, used);
       used[budget]++;
     }
     const tightest = windows.reduce((one, other) => (other.left < one.left ? other : one));
@@ -60,7 +51,10 @@ export function createAddressLimit(perMinute: () => number, clock: Clock): Addre
   }
 
   return {
-    lookup: (blocks) => count("lookups", blocks, perMinute()),
-    personalLookup: (blocks) => count("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalPart))),
+    /** Counts a lookup, or refuses it. @param blocks the address blocks of the client, the narrowest first */
+    lookup: (blocks: readonly string[]) => count("lookups", blocks, perMinute()),
+    /** Counts a lookup by NIN, e-mail or phone against a second, smaller limit. */
+    personalLookup: (blocks: readonly string[]) =>
+      count("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalPart))),
   };
 }

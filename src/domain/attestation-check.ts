@@ -11,14 +11,12 @@ import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Attestation } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
 
-/**
- * `altered`: the log has this verification id with another content. `malformed`: the input is not an envelope.
- * `undecided`: the input is damaged, or retention may have deleted the attestation.
- */
-type CheckVerdict = "attested" | "altered" | "unknown" | "malformed" | "undecided";
-
 export type AttestationCheck = {
-  readonly verdict: CheckVerdict;
+  /**
+   * `altered`: the log has this verification id with another content. `malformed`: the input is not an envelope.
+   * `undecided`: the input is damaged, or retention may have deleted the attestation.
+   */
+  readonly verdict: "attested" | "altered" | "unknown" | "malformed" | "undecided";
   /** Null if attested; else a stable code, as in `tvs verify`. */
   readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
   /** Why the input could not be read; else null. */
@@ -106,11 +104,8 @@ export function decodeAttestation({ jws, verificationId }: Attestation) {
   const [header = "", payload = ""] = jws.split(".");
   const parts = [header, payload].map((part) => readJwsObject(Buffer.from(part, "base64url"), "payload"));
   const [first, second] = parts;
-  if (first === undefined || second === undefined || first instanceof Refusal || second instanceof Refusal) {
-    throw new TvsError(
-      "STORE_CORRUPT",
-      `the stored signature of ${verificationId} cannot be read; restore a backup`,
-    );
-  }
+  const unreadable = `the stored signature of ${verificationId} cannot be read; restore a backup`;
+  if (first === undefined || second === undefined || first instanceof Refusal || second instanceof Refusal)
+    throw new TvsError("STORE_CORRUPT", unreadable);
   return { header: first, claims: second };
 }

@@ -79,11 +79,7 @@ export function describeAttestation(one: Attestation) {
 }
 
 /** Makes an identifier's stored form. A number that finds nobody and may be a NIN or a phone number is left out. */
-export function storedIdentifier(
-  key: TeacherKey,
-  teacher: Teacher | null,
-  index: BlindIndex,
-): Pick<Attestation, "reference" | "ninIndex"> {
+export function storedIdentifier(key: TeacherKey, teacher: Teacher | null, index: BlindIndex) {
   if (key.by === "regNo")
     return { reference: `regNo:${teacher?.regNo ?? cleanRegNo(key.value)}`, ninIndex: null };
   if (key.by !== "tId") return { reference: key.by, ninIndex: key.value };

@@ -30,12 +30,8 @@ type More = { advice?: string | null; command?: readonly string[]; isUrgent?: bo
 
 function found(result: Check["result"]) {
   return (name: string, text: string, more: string | More = {}): Check => {
-    const {
-      advice = null,
-      command = null,
-      isUrgent = false,
-    } = typeof more === "string" ? { advice: more } : more;
-    return { name, result, found: text, advice, command, isUrgent };
+    const given: More = typeof more === "string" ? { advice: more } : more;
+    return { name, result, found: text, advice: null, command: null, isUrgent: false, ...given };
   };
 }
 
@@ -69,8 +65,10 @@ const overdueMs = 5 * 60_000;
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
 export function runChecks(input: CheckInput): Check[] {
-  const { now, readings, keys, credentials, areWebhooksHeld, explainError } = input;
+  const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
+  const failing = endpoints.flatMap((one) => checkEndpoint(one, input));
+  const late = backlog.flatMap((one) => checkBacklog(one, now));
   return [
     checkKeys(keys, now),
     ...(log === null ? [] : [checkCheckpoint(log, now)]),
@@ -78,25 +76,20 @@ export function runChecks(input: CheckInput): Check[] {
     checkImport(imports[0], now),
     checkLosses(losses),
     checkHeld(areWebhooksHeld),
+    ...allOr("webhook-endpoints", "no endpoint that should work fails", failing),
+    ...allOr("webhooks", "none is overdue, and none was given up", late),
+    ...allOr("quotas", "nobody's quota of today is nearly spent", quotas.flatMap(checkQuota)),
     ...allOr(
-      ok("webhook-endpoints", "no endpoint that should work fails"),
-      endpoints.flatMap((one) => checkEndpoint(one, now, explainError)),
-    ),
-    ...allOr(
-      ok("webhooks", "none is overdue, and none was given up"),
-      backlog.flatMap((one) => checkBacklog(one, now)),
-    ),
-    ...allOr(ok("quotas", "nobody's quota of today is nearly spent"), quotas.flatMap(checkQuota)),
-    ...allOr(
-      ok("credentials", "no partner's last key or certificate is about to end"),
+      "credentials",
+      "no partner's last key or certificate is about to end",
       checkEnds(credentials, now),
     ),
   ];
 }
 
-/** The findings, or `calm` if there are none. */
-function allOr(calm: Check, findings: Check[]): Check[] {
-  return findings.length === 0 ? [calm] : findings;
+/** Returns the findings of a check; if there are none, one that says `calm`. */
+function allOr(name: string, calm: string, findings: Check[]): Check[] {
+  return findings.length === 0 ? [ok(name, calm)] : findings;
 }
 
 function checkKeys(keys: CheckInput["keys"], now: number): Check {
@@ -118,11 +111,9 @@ function checkCheckpoint(figures: LogFigures, now: number): Check {
   const left = size + waiting - signedSize;
   const advice =
     "start tvs serve, which makes one every 30 s, or look in its log why it cannot; tvs log checkpoint makes one now";
-  const found = `${signed}; ${left} more wait for one, for ${describeSpan(late)}`;
-  return warn(name, `the newest checkpoint of the evidence log is late: ${found}`, {
-    advice,
-    isUrgent: true,
-  });
+  const waits = `${signed}; ${left} more wait for one, for ${describeSpan(late)}`;
+  const found = `the newest checkpoint of the evidence log is late: ${waits}`;
+  return warn(name, found, { advice, isUrgent: true });
 }
 
 function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Check {
@@ -138,22 +129,17 @@ function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Check
   }
   if (teachers.total > 0) return ok(name, licensed);
   const advice = "run tvs teachers import; if there should be teachers, check --data";
-  return warn(
-    name,
-    "the register is empty: lookups and checks are answered with 503 until an extract is applied",
-    advice,
-  );
+  const empty = "the register is empty: lookups and checks are answered with 503 until an extract is applied";
+  return warn(name, empty, advice);
 }
 
 function checkImport(last: Readings["imports"][number] | undefined, now: number): Check {
   const name = "import";
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
     return ok(name, "none is unfinished");
-  const since = describeSpan(now - last.startedAt);
-  return warn(name, `the last import began ${since} ago and is not finished`, {
-    advice: "if it was stopped, run the same command again",
-    command: ["teachers", "import", "FILE"],
-  });
+  const found = `the last import began ${describeSpan(now - last.startedAt)} ago and is not finished`;
+  const advice = "if it was stopped, run the same command again";
+  return warn(name, found, { advice, command: ["teachers", "import", "FILE"] });
 }
 
 /** Sums the losses of a day's imports: several small ones can each pass the import's limit. */
@@ -175,11 +161,8 @@ function checkHeld(areHeld: boolean): Check {
   });
 }
 
-function checkEndpoint(
-  { partnerId, disabledReason, failingSince, lastError }: EndpointFigures,
-  now: number,
-  explainError: CheckInput["explainError"],
-): Check[] {
+function checkEndpoint(endpoint: EndpointFigures, { now, explainError }: CheckInput): Check[] {
+  const { partnerId, disabledReason, failingSince, lastError } = endpoint;
   const name = "webhook-endpoints";
   const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
   if (disabledReason === "operator") return [];
@@ -199,12 +182,9 @@ function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
   const name = "webhooks";
   const checks: Check[] = [];
   if (dead > 0) {
-    const found =
-      dead === 1
-        ? `1 delivery to ${partnerId} was given up`
-        : `${dead} deliveries to ${partnerId} were given up`;
+    const [given, were] = dead === 1 ? ["1 delivery", "was"] : [`${dead} deliveries`, "were"];
     const command = ["webhooks", "retry", "--dead", "--partner", partnerId];
-    checks.push(warn(name, found, { command }));
+    checks.push(warn(name, `${given} to ${partnerId} ${were} given up`, { command }));
   }
   if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
     const found = `a delivery to ${partnerId} has been due for ${describeSpan(now - oldestDueAt)} and was not sent`;
@@ -228,13 +208,9 @@ function checkEnds(credentials: CredentialIndex, now: number): Check[] {
     .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
     .map(({ partnerId, kind, endsAt }) => {
       const found = `the last ${kind} of ${partnerId} ${endsAt > now ? "ends" : "ended"} at ${isoTime(endsAt)}`;
-      const more =
-        kind === "key"
-          ? { command: ["partners", "key", "issue", partnerId] }
-          : {
-              advice: "ask the partner for its new one",
-              command: ["partners", "cert", "add", partnerId, "FILE"],
-            };
-      return warn("credentials", found, more);
+      if (kind === "key")
+        return warn("credentials", found, { command: ["partners", "key", "issue", partnerId] });
+      const command = ["partners", "cert", "add", partnerId, "FILE"];
+      return warn("credentials", found, { advice: "ask the partner for its new one", command });
     });
 }

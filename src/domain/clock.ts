@@ -24,12 +24,8 @@ const maxSetBackQuarters = 12;
  * @throws RangeError for an unknown time zone
  */
 export function createCalendar(timeZone: string) {
-  const format = new Intl.DateTimeFormat("en-CA", {
-    timeZone,
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-  });
+  // Swedish dates have the form YYYY-MM-DD.
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short" });
   let remembered = { quarter: Number.NaN, date: "" };
 
   function dateAt(nowMs: number): CalendarDate {
@@ -85,6 +81,12 @@ export function isoTime(ms: number): string;
 export function isoTime(ms: number | null): string | null;
 export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
+}
+
+/** Formats each time of a record as {@link isoTime} does. */
+export function isoTimes<Times extends Readonly<Record<string, number | null>>>(times: Times) {
+  const named = Object.entries(times).map(([name, ms]) => [name, isoTime(ms)]);
+  return Object.fromEntries(named) as { readonly [Name in keyof Times]: string | Extract<Times[Name], null> };
 }
 
 /** Formats a span of time in one unit: 40 s, 12 min, 5 h, 3 days. */

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 import type { PartnerStore } from "../store/partners.ts";
 import type { PresentedCertificate } from "./certificates.ts";
-import { isoTime } from "./clock.ts";
+import { isoTimes } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate, KeyExpiry, Partner } from "./partners.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
@@ -22,19 +22,18 @@ const apiKeyPattern = new RegExp(
 /** The most live API keys of a partner: the key in use and its successor. */
 export const maxLiveKeys = 2;
 
+/** The service whose API keys are made or read, and the time. */
+type KeyContext = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
+
 /** Makes an API key. `text` is shown once; only `record` is stored. */
-export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets: Secrets; now: number }) {
+export function mintApiKey(partnerId: string, options: KeyContext) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
 /** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a valid key of `kind` */
-export function apiKeyRecord(
-  text: string,
-  partnerId: string,
-  { kind, secrets, now }: { kind: KeyKind; secrets: Secrets; now: number },
-): ApiKey {
+export function apiKeyRecord(text: string, partnerId: string, { kind, secrets, now }: KeyContext): ApiKey {
   const keyId = apiKeyId(text, kind);
   if (keyId === null) throw new TvsError("INTERNAL", "this is no API key");
   const mac = secrets.mac("api-key", text);
@@ -93,11 +92,8 @@ export type CredentialIndex = {
 };
 
 export async function loadCredentialIndex(store: PartnerStore): Promise<CredentialIndex> {
-  const [partners, apiKeys, certificates] = await Promise.all([
-    store.partners(),
-    store.apiKeys(),
-    store.certificates(),
-  ]);
+  const reads = [store.partners(), store.apiKeys(), store.certificates()] as const;
+  const [partners, apiKeys, certificates] = await Promise.all(reads);
   return {
     partners: new Map(partners.map((partner) => [partner.partnerId, partner])),
     apiKeys: new Map(apiKeys.map((key) => [key.keyId, key])),
@@ -106,11 +102,7 @@ export async function loadCredentialIndex(store: PartnerStore): Promise<Credenti
 }
 
 /** Lists a partner's live keys and unexpired certificates, oldest first. */
-export function credentialsOf(
-  { apiKeys, certificates }: CredentialIndex,
-  partnerId: string,
-  now: number,
-): (ApiKey | ClientCertificate)[] {
+export function credentialsOf({ apiKeys, certificates }: CredentialIndex, partnerId: string, now: number) {
   return [
     ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isLive(key, now)),
     ...[...certificates.values()].filter((one) => one.partnerId === partnerId && now <= one.validTo),
@@ -121,17 +113,13 @@ export function credentialsOf(
 export function authenticate(
   { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
-  options: { kind: KeyKind; secrets: Secrets; now: number },
+  options: KeyContext,
 ): AuthenticatedCaller | null {
-  for (const certificate of certificates) {
-    const found = byCertificate(certificate, book, options.now);
-    if (found !== null) return found;
-  }
-  for (const key of keys) {
-    const found = byKey(key, book, options);
-    if (found !== null) return found;
-  }
-  return null;
+  const found = [
+    ...certificates.map((certificate) => byCertificate(certificate, book, options.now)),
+    ...keys.map((key) => byKey(key, book, options)),
+  ];
+  return found.find((caller) => caller !== null) ?? null;
 }
 
 /** Code and message of each 401. Credentials that were looked up get `unknown` only, which does not show if they exist. */
@@ -185,11 +173,7 @@ function byCertificate(certificate: PresentedCertificate, book: CredentialIndex,
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
 }
 
-function byKey(
-  text: string,
-  book: CredentialIndex,
-  options: { kind: KeyKind; secrets: Secrets; now: number },
-): AuthenticatedCaller | null {
+function byKey(text: string, book: CredentialIndex, options: KeyContext): AuthenticatedCaller | null {
   const keyId = apiKeyId(text, options.kind);
   if (keyId === null) return null;
   // Computed for an unknown id too, so that the time of a refusal does not show which ids exist.
@@ -234,12 +218,9 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialIn
 
 /** Describes an API key for the commands, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
-  const ended = key.revokedAt === null ? "expired" : "revoked";
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
-  return {
-    ...{ keyId, partnerId, state: isLive(key, now) ? "live" : ended, createdAt: isoTime(createdAt) },
-    ...{ expiresAt: isoTime(expiresAt), revokedAt: isoTime(revokedAt) },
-  };
+  const state = isLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
+  return { keyId, partnerId, state, ...isoTimes({ createdAt, expiresAt, revokedAt }) };
 }
 
 /** Lists a partner's live keys, oldest first. */
@@ -256,8 +237,8 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
-  options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
-): Promise<{ text: string; record: ApiKey; previous: KeyExpiry | null }> {
+  options: KeyContext & { readonly overlapMs: number },
+) {
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = await liveKeys(store, partnerId, options.now);
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);

@@ -1,10 +1,7 @@
 /**
  * Awaits a promise for at most `ms` milliseconds, then throws the error of `late`. The promise's work is not cancelled.
  */
-export async function withTimeout<T>(
-  promise: Promise<T>,
-  { ms, late }: { ms: number; late: () => Error },
-): Promise<T> {
+export async function withTimeout<T>(promise: Promise<T>, { ms, late }: { ms: number; late: () => Error }) {
   const { promise: timeUp, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), ms);
   try {

@@ -10,11 +10,10 @@ import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
 import { certificateOf, describeLicenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";
 
+type Question = { readonly purpose: Purpose; readonly policy: Policy; readonly today: CalendarDate };
+
 /** Decides whether a teacher is eligible for a purpose (contract C10). @param teacher null if nobody was found */
-export function eligibilityResult(
-  teacher: Teacher | null,
-  options: { purpose: Purpose; policy: Policy; today: CalendarDate },
-): EligibilityResult {
+export function eligibilityResult(teacher: Teacher | null, options: Question): EligibilityResult {
   if (teacher === null) return notFoundResult;
   const license = describeLicenseOn(teacher, options.today);
   const reasons = ineligibilityReasons(teacher, license, options);
@@ -42,13 +41,10 @@ function profileOf(teacher: Teacher): EligibilityResult["profile"] {
  * VALID licence is always required; the policy may require more.
  * @param license the teacher's licence on `today`
  */
-export function ineligibilityReasons(
-  teacher: Teacher,
-  license: License,
-  options: { purpose: Purpose; policy: Policy; today: CalendarDate },
-): Reason[] {
-  const rule = options.policy.purposes[options.purpose];
-  const ofLicense = licenseReason(teacher, license, { today: options.today, rule });
+export function ineligibilityReasons(teacher: Teacher, license: License, options: Question): Reason[] {
+  const { purpose, policy, today } = options;
+  const rule = policy.purposes[purpose];
+  const ofLicense = licenseReason(teacher, license, today, rule);
   const reasons: Reason[] = ofLicense === null ? [] : [ofLicense];
   if (rule === undefined) return [...reasons, "POLICY_MISSING"];
 
@@ -71,17 +67,14 @@ const certificateReasons: Readonly<Record<CertificateStatus, Reason>> = {
 function licenseReason(
   teacher: Teacher,
   license: License,
-  { today, rule }: { today: CalendarDate; rule: PolicyRule | undefined },
+  today: CalendarDate,
+  rule?: PolicyRule,
 ): Reason | null {
+  const { status, daysRemaining } = license;
   if (!teacher.active) return "TEACHER_DEACTIVATED";
-  switch (license.status) {
-    case "NOT_FOUND":
-      return licenseStartsLater(teacher, today) ? "LICENSE_NOT_YET_VALID" : "LICENSE_NOT_FOUND";
-    case "EXPIRED":
-      return "LICENSE_EXPIRED";
-    case "REVOKED":
-      return "LICENSE_REVOKED";
-    case "VALID":
-      return (license.daysRemaining ?? 0) < (rule?.minDaysRemaining ?? 0) ? "LICENSE_EXPIRES_TOO_SOON" : null;
-  }
+  if (status === "EXPIRED") return "LICENSE_EXPIRED";
+  if (status === "REVOKED") return "LICENSE_REVOKED";
+  if (status === "NOT_FOUND")
+    return licenseStartsLater(teacher, today) ? "LICENSE_NOT_YET_VALID" : "LICENSE_NOT_FOUND";
+  return (daysRemaining ?? 0) < (rule?.minDaysRemaining ?? 0) ? "LICENSE_EXPIRES_TOO_SOON" : null;
 }

@@ -33,21 +33,15 @@ export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string
  * Signs the results of one call, each in its own envelope, in the order of `claims`.
  * @throws what the signer throws
  */
-export async function signEnvelopes(
-  claims: readonly Claims[],
-  kid: string,
-  sign: Signer["sign"],
-): Promise<SerializedEnvelope[]> {
+export async function signEnvelopes(claims: readonly Claims[], kid: string, sign: Signer["sign"]) {
   const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => {
     // The same bytes are the signed claim and its unsigned copy, so the two cannot differ.
     const result = JSON.stringify(one.result);
     return { claims: one, result, input: `${header}.${base64url(payloadOf(one, result))}` };
   });
-  const signatures = await sign(
-    kid,
-    unsigned.map(({ input }) => input),
-  );
+  const inputs = unsigned.map(({ input }) => input);
+  const signatures = await sign(kid, inputs);
   return unsigned.map(({ claims: one, result, input }, index) => {
     const { verificationId, issuer, audience, issuedAt } = one;
     const jws = `${input}.${signatures[index]}`;

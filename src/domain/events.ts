@@ -51,38 +51,27 @@ type Transition = { eventType: EventType; previousStatus: LicenseStatus | Certif
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
-  if (after.hidden || (before.active && !before.hidden && !after.active)) {
+  if (after.hidden || (before.active && !before.hidden && !after.active))
     return [{ eventType: "teacher.deactivated", previousStatus: before.license }];
-  }
   return [
     { eventType: licenseEvent(before, after), previousStatus: before.license },
-    {
-      eventType: certificateEvent(before.certificate, after.certificate),
-      previousStatus: before.certificate,
-    },
+    { eventType: certificateEvent(before, after), previousStatus: before.certificate },
   ].filter((one): one is Transition => one.eventType !== null);
 }
 
 function licenseEvent(before: Statuses, after: Statuses): EventType | null {
-  if (before.license === after.license) return null;
-  switch (after.license) {
-    case "VALID":
-      return before.license === "NOT_FOUND" && before.active && !before.hidden
-        ? "license.verified"
-        : "license.reinstated";
-    case "EXPIRED":
-      return before.license === "VALID" || before.license === "REVOKED" ? "license.expired" : null;
-    case "REVOKED":
-      return before.license === "VALID" || before.license === "EXPIRED" ? "license.revoked" : null;
-    case "NOT_FOUND":
-      return null;
-  }
+  const [from, to] = [before.license, after.license];
+  const isFirst = from === "NOT_FOUND" && before.active && !before.hidden;
+  if (from === to || to === "NOT_FOUND") return null;
+  if (to === "VALID") return isFirst ? "license.verified" : "license.reinstated";
+  if (from === "NOT_FOUND") return null;
+  return to === "EXPIRED" ? "license.expired" : "license.revoked";
 }
 
-function certificateEvent(before: CertificateStatus, after: CertificateStatus): EventType | null {
-  if (before === after) return null;
-  if (after === "VERIFIED") return "certificate.verified";
-  return before === "VERIFIED" ? "certificate.revoked" : null;
+function certificateEvent({ certificate: from }: Statuses, { certificate: to }: Statuses): EventType | null {
+  if (from === to) return null;
+  if (to === "VERIFIED") return "certificate.verified";
+  return from === "VERIFIED" ? "certificate.revoked" : null;
 }
 
 type Occurrence = { readonly tId: number | null; readonly regNo: string | null; readonly occurredAt: number };

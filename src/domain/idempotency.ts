@@ -57,10 +57,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
      * @throws TvsError IDEMPOTENCY_KEY_INVALID, IDEMPOTENCY_KEY_REUSED (422) for another body, IDEMPOTENCY_KEY_IN_USE
      * (409) if the first call is still running after two seconds
      */
-    async run(
-      request: IdempotentRequest,
-      work: (record: PendingRecord) => Promise<StoredAnswer | null>,
-    ): Promise<CallAnswer | null> {
+    async run(request: IdempotentRequest, work: (record: PendingRecord) => Promise<StoredAnswer | null>) {
       const key = readIdempotencyKey(request.key);
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.operation}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
@@ -68,11 +65,8 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const record = { id, fingerprint, createdAt: clock.now() };
       const cameAt = performance.now();
       for (let first = running.get(name); first !== undefined; first = running.get(name)) {
-        const ms = waitMs - (performance.now() - cameAt);
-        await withTimeout(
-          first.catch(() => {}),
-          { ms, late: stillRunning },
-        );
+        const ended = first.catch(() => {});
+        await withTimeout(ended, { ms: waitMs - (performance.now() - cameAt), late: stillRunning });
       }
       const answer = findOrWork(record, work);
       running.set(name, answer);

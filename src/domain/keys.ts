@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify, webcry
 import { CompactSign, calculateJwkThumbprint } from "jose";
 import { hasRocaFingerprint } from "../partner/rsa-key.ts";
 import type { KeyStore } from "../store/keys.ts";
-import { isoTime } from "./clock.ts";
+import { isoTimes } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -96,10 +96,8 @@ async function pendingKey(
 /** Makes the first two keys of a new register. @returns false if the register has keys already */
 export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
-  const [active, pending] = await Promise.all([
-    generateKey(secrets, options.bits, options.now),
-    generateKey(secrets, options.bits, options.now),
-  ]);
+  const generate = () => generateKey(secrets, options.bits, options.now);
+  const [active, pending] = await Promise.all([generate(), generate()]);
   return store.create({ ...active, state: "active", activatedAt: options.now }, pending);
 }
 
@@ -161,13 +159,9 @@ export async function signKeyHistory(
  * @param typ the `typ` of the JOSE header
  * @returns a function that signs claims as a compact JWS
  */
-export async function createJwsSigner(
-  typ: string,
-  { active }: KeyRing,
-  secrets: Secrets,
-): Promise<(claims: object) => Promise<string>> {
+export async function createJwsSigner(typ: string, { active }: KeyRing, secrets: Secrets) {
   const key = await decryptPrivateKey(active, secrets);
-  return (claims) =>
+  return (claims: object) =>
     new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
       .setProtectedHeader({ alg: "RS256", kid: active.kid, typ })
       .sign(key);
@@ -205,13 +199,6 @@ export async function decryptPrivateKey(key: SigningKey, secrets: Secrets): Prom
 
 /** Describes a key without its private half; times in ISO 8601. */
 export function describeKey(key: SigningKey) {
-  return {
-    kid: key.kid,
-    state: key.state,
-    createdAt: isoTime(key.createdAt),
-    publishedAt: isoTime(key.publishedAt),
-    activatedAt: isoTime(key.activatedAt),
-    retiredAt: isoTime(key.retiredAt),
-    compromisedSince: isoTime(key.compromisedSince),
-  };
+  const { kid, state, createdAt, publishedAt, activatedAt, retiredAt, compromisedSince } = key;
+  return { kid, state, ...isoTimes({ createdAt, publishedAt, activatedAt, retiredAt, compromisedSince }) };
 }

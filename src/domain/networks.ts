@@ -21,9 +21,8 @@ export function parseNetwork(entry: string): Network {
   const parsed = parseIpAddress(address ?? "");
   const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
   const widest = parsed?.kind() === "ipv4" ? 32 : 128;
-  if (parsed === null || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
+  if (parsed === null || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits)))
     throw notANetwork(entry);
-  }
   // The block `::ffff:10.0.0.0/104` is the IPv4 block 10.0.0.0/8.
   const length = bits === undefined ? widest : Number(bits) - (mapped ? 96 : 0);
   if (length < 0 || length > widest) throw notANetwork(entry);

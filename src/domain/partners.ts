@@ -1,6 +1,6 @@
 import type { Purpose } from "../partner/contract.ts";
 import type { PartnerStore } from "../store/partners.ts";
-import { isoTime } from "./clock.ts";
+import { isoTimes } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { EventFilter } from "./event-filter.ts";
 import { holdsPersonalData } from "./personal-data.ts";
@@ -108,10 +108,9 @@ export async function requirePartner(store: PartnerStore, partnerId: string): Pr
 
 export function describePartner(partner: Partner) {
   const { createdAt, disabledAt, ...terms } = partner;
-  return { ...terms, createdAt: isoTime(createdAt), disabledAt: isoTime(disabledAt) };
+  return { ...terms, ...isoTimes({ createdAt, disabledAt }) };
 }
 
 export function describeCertificate({ validFrom, validTo, addedAt, ...named }: ClientCertificate) {
-  const dates = { validFrom: isoTime(validFrom), validTo: isoTime(validTo), addedAt: isoTime(addedAt) };
-  return { ...named, ...dates };
+  return { ...named, ...isoTimes({ validFrom, validTo, addedAt }) };
 }

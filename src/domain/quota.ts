@@ -16,16 +16,14 @@ export type QuotaState = {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: number;
-  readonly windows: readonly RateLimitWindow[];
-};
-
-/** One window: its limit, and the calls left. `lasts` and `endsIn` are in seconds. */
-type RateLimitWindow = {
-  readonly name: WindowKind | "address";
-  readonly limit: number;
-  readonly lasts: number;
-  readonly left: number;
-  readonly endsIn: number;
+  /** Each window's limit, and the calls left. `lasts` and `endsIn` are in seconds. */
+  readonly windows: readonly {
+    readonly name: WindowKind | "address";
+    readonly limit: number;
+    readonly lasts: number;
+    readonly left: number;
+    readonly endsIn: number;
+  }[];
 };
 
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };

@@ -62,16 +62,13 @@ function seal(key: Uint8Array, plain: Uint8Array, name: string): Uint8Array {
 
 function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
   try {
-    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, nonceBytes)).setAAD(
-      Buffer.from(name),
-    );
-    decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
+    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, nonceBytes));
+    decipher.setAAD(Buffer.from(name)).setAuthTag(sealed.subarray(sealed.length - tagBytes));
     const body = decipher.update(sealed.subarray(nonceBytes, sealed.length - tagBytes));
     return new Uint8Array(Buffer.concat([body, decipher.final()]));
   } catch (cause) {
-    throw new TvsError("MASTER_KEY_WRONG", "the master key does not open the secrets of this database", {
-      cause,
-    });
+    const message = "the master key does not open the secrets of this database";
+    throw new TvsError("MASTER_KEY_WRONG", message, { cause });
   }
 }
 

@@ -21,17 +21,14 @@ import type { WebhookEndpoint } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
 
-export function createSelfService({
-  webhooks,
-  partnerEvents,
-  watches,
-  clock,
-}: {
+type Dependencies = {
   readonly webhooks: Pick<WebhookStore, "endpoint" | "deliveries" | "delivery" | "retry">;
   readonly partnerEvents: Pick<PartnerEventStore, "page">;
   readonly watches: WatchStore;
   readonly clock: Clock;
-}) {
+};
+
+export function createSelfService({ webhooks, partnerEvents, watches, clock }: Dependencies) {
   async function requireDelivery(partnerId: string, deliveryId: string): Promise<DeliveryDetail> {
     const found = isUuid(deliveryId) ? await webhooks.delivery(deliveryId.toLowerCase()) : null;
     if (found?.partnerId !== partnerId) {
@@ -48,10 +45,7 @@ export function createSelfService({
      * Gives a page of events in commit order: after the event `after`, or from the oldest.
      * @throws TvsError EVENTS_GONE if the event `after` is not kept any more, or is not an event of this partner
      */
-    async events(
-      partnerId: string,
-      { after, limit }: { readonly after: string | null; readonly limit: number },
-    ) {
+    async events(partnerId: string, { after, limit }: { after: string | null; limit: number }) {
       const isBegun = after !== null;
       const found = await partnerEvents.page(partnerId, { from: after, limit: limit + (isBegun ? 2 : 1) });
       if (isBegun && found[0]?.eventId !== after)

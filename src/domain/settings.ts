@@ -182,9 +182,8 @@ export function changedSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,
 ): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(settings).filter(([name, value]) => remembered.get(name) !== value),
-  );
+  const changed = Object.entries(settings).filter(([name, value]) => remembered.get(name) !== value);
+  return Object.fromEntries(changed);
 }
 
 export function isSandbox(stored: ReadonlyMap<string, string>): boolean {

@@ -1,12 +1,5 @@
 /** The registry that runs the service, as pages, attestations and the OpenAPI document show it (decision D8.4). */
 
-export type Contact = {
-  readonly email?: string;
-  readonly phone?: string;
-  readonly url?: string;
-  readonly address?: string;
-};
-
 export type Site = {
   /** The registry's name; null without a site file. */
   readonly name: string | null;
@@ -14,7 +7,7 @@ export type Site = {
   readonly logo: { readonly type: "image/png"; readonly data: string } | null;
   /** The colour of the page head, `#rrggbb`; white text on it is readable. */
   readonly accent: string | null;
-  readonly contact: Contact;
+  readonly contact: Readonly<Partial<Record<"email" | "phone" | "url" | "address", string>>>;
   readonly privacyUrl: string | null;
   readonly accessibilityUrl: string | null;
   /** The page for reports of wrong records. */

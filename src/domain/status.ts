@@ -7,8 +7,6 @@ import { type Calendar, isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
 import type { KeyState, SigningKey } from "./keys.ts";
 
-type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
-
 /** The most teachers that are counted; of more, a sample of about `sampleSize` is counted. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
@@ -32,7 +30,7 @@ export async function countTeachers(
   const sampled = licenseStatuses.reduce((sum, status) => sum + counted[status], 0);
   const scale = (count: number) => (sampled === 0 ? 0 : Math.round((count * total) / sampled));
   const scaled = licenseStatuses.map((status) => [status, scale(counted[status])]);
-  const byLicenseStatus = Object.fromEntries(scaled) as LicenseCounts;
+  const byLicenseStatus = Object.fromEntries(scaled) as Readonly<Record<LicenseStatus, number>>;
   const active = total - scale(counted.inactive);
   const licensed = byLicenseStatus.VALID + byLicenseStatus.EXPIRED + byLicenseStatus.REVOKED;
   return { total, active, licensed, byLicenseStatus, approximate: step > 1 };
@@ -50,18 +48,14 @@ export async function readFigures(
   keys: readonly SigningKey[],
   { calendar, now }: { calendar: Calendar; now: number },
 ) {
-  const attestations = await store.attestations([calendar.startOfDay(calendar.dateAt(now)), now - hourMs]);
-  const [today = 0, lastHour = 0] = attestations.since;
+  const since = [calendar.startOfDay(calendar.dateAt(now)), now - hourMs];
+  const { total, newestAt, since: counts } = await store.attestations(since);
+  const [today = 0, lastHour = 0] = counts;
   const lastImport = await store.lastImport();
   return {
     teachers: await countTeachers(store, calendar.dateAt(now)),
     partners: await store.partners(),
-    attestations: {
-      total: attestations.total,
-      today,
-      lastHour,
-      newestAt: isoTime(attestations.newestAt),
-    },
+    attestations: { total, today, lastHour, newestAt: isoTime(newestAt) },
     keys: { active: keyAge(keys, "active", now), pending: keyAge(keys, "pending", now) },
     idempotencyRecords: await store.idempotencyRecords(),
     events: await store.events(),

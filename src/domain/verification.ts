@@ -85,10 +85,7 @@ export function createVerification(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
   /** Answers a call and commits its evidence. @returns null if the commit was refused and stored nothing */
-  async function perform(
-    call: VerificationCall,
-    pendingRecord: PendingRecord | null,
-  ): Promise<StoredAnswer | null> {
+  async function perform(call: VerificationCall, pendingRecord: PendingRecord | null) {
     const { snapshot, quota, list } = call;
     const done = await runUnlessKeyRotated(configuration, snapshot, () =>
       list === undefined ? attest(dependencies, call) : attestList(dependencies, call, list),
@@ -135,13 +132,10 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   const charge = quota.chargeFor(isPerItem ? questions.length : 1);
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
-  const claims = subjects.map((subject) =>
-    claimsAbout(subject, call, { statusIndexes: dependencies.statusIndexes, at }),
-  );
+  const claims = subjects.map((subject) => claimsAbout(subject, call, dependencies.statusIndexes, at));
   const { kid } = snapshot.keys.active;
-  const envelopes = await signEnvelopes(claims, kid, (id, inputs) =>
-    signer.sign(id, inputs, { bulk: isBatch }),
-  );
+  const sign: Signer["sign"] = (id, inputs) => signer.sign(id, inputs, { bulk: isBatch });
+  const envelopes = await signEnvelopes(claims, kid, sign);
   return {
     attestations: envelopes.map((envelope, index) =>
       evidenceOf(envelope, subjects[index] as Subject, call, dependencies.blindIndex),
@@ -177,25 +171,25 @@ async function attestList(
   return { attestations: [attestation], read: evaluated.read, people: evaluated.people, charge, answer };
 }
 
-async function findSubjects(
-  { teachers, blindIndex }: VerificationDependencies,
-  { operation, questions }: VerificationCall,
-): Promise<Subject[]> {
+async function findSubjects({ teachers, blindIndex }: VerificationDependencies, call: VerificationCall) {
+  const { operation, questions } = call;
   const keys = questions.map(({ identifier }) => keyOfIdentifier(identifier, blindIndex));
   const found =
     operation === "batch"
       ? await teachers.findEach(keys)
       : await Promise.all(keys.map((key) => teachers.find(key)));
-  return questions.map((question, index) => {
+  return questions.map((question, index): Subject => {
     return { question, key: keys[index] as UniqueKey, teacher: found[index] ?? null };
   });
 }
 
 function claimsAbout(
   { question, teacher }: Subject,
-  { snapshot, authenticated }: VerificationCall,
-  { statusIndexes, at }: { statusIndexes: StatusIndexes; at: number },
-): Claims {
+  call: VerificationCall,
+  indexes: StatusIndexes,
+  at: number,
+) {
+  const { snapshot, authenticated } = call;
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
   return {
@@ -204,8 +198,8 @@ function claimsAbout(
     audience: authenticated.partner.partnerId,
     issuedAt: at,
     result: eligibilityResult(teacher, { purpose: question.purpose, policy, today }),
-    status: statusClaimOf(teacher, snapshot, statusIndexes),
-  };
+    status: statusClaimOf(teacher, snapshot, indexes),
+  } satisfies Claims;
 }
 
 function evidenceOf(

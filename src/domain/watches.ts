@@ -25,8 +25,6 @@ export async function changeWatches(
 ): Promise<number> {
   const watched = await watches.change(partnerId, change, revision);
   if (watched !== null) return watched;
-  throw new TvsError(
-    "WATCH_LIMIT",
-    `that would be more than the ${watchLimit} teachers that you may watch; nothing was changed`,
-  );
+  const message = `that would be more than the ${watchLimit} teachers that you may watch; nothing was changed`;
+  throw new TvsError("WATCH_LIMIT", message);
 }

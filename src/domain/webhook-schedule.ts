@@ -1,8 +1,6 @@
 /** The schedule of a failed delivery's retries (decision D10.2). */
 
-const secondMs = 1000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
+const [secondMs, minuteMs, hourMs] = [1_000, 60_000, 3_600_000];
 
 /** The wait after each of ten failed attempts. After the eleventh failure the delivery is dead. */
 export const retryStepsMs: readonly number[] = [
@@ -25,14 +23,8 @@ export const endpointFailureLimitMs = 5 * 24 * hourMs;
 const maxJitterShare = 0.2;
 const maxRetryAfterSteps = 2;
 
-type FailedAttempt = {
-  /** The number of the failed attempt, from 1. */
-  readonly attempt: number;
-  /** The response's `Retry-After`, or null. */
-  readonly retryAfterSeconds: number | null;
-  /** A source of numbers from 0 to below 1. */
-  readonly random: () => number;
-};
+/** `attempt` counts from 1. `retryAfterSeconds` is the response's `Retry-After`. `random` gives 0 to below 1. */
+type FailedAttempt = { attempt: number; retryAfterSeconds: number | null; random: () => number };
 
 /**
  * Gives the wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After`

@@ -64,17 +64,13 @@ function secretName(partnerId: string): string {
  */
 export async function setWebhook(
   { webhooks, partners, secrets, clock }: WebhookDependencies,
-  {
-    check,
-    partnerId,
-    url,
-    eventFilter,
-  }: Pick<EndpointTerms, "partnerId" | "url" | "eventFilter"> & { check: EndpointCheck },
-): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  { check, ...terms }: Pick<EndpointTerms, "partnerId" | "url" | "eventFilter"> & { check: EndpointCheck },
+) {
+  const { partnerId } = terms;
   await requirePartner(partners, partnerId);
-  await check(url);
-  const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
-  const endpoint = await webhooks.set({ partnerId, url, eventFilter, secret: sealed, at: clock.now() });
+  await check(terms.url);
+  const secret = sealSecret(secrets, newWebhookSecret(), partnerId);
+  const endpoint = await webhooks.set({ ...terms, secret, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
   return { endpoint, secret: newest };
@@ -110,19 +106,13 @@ export async function requireEndpoint(
 }
 
 /** Disables an endpoint: deliveries of later events are stored and held. @throws TvsError NOT_KNOWN */
-export async function disableWebhook(
-  { webhooks, partners, clock }: WebhookDependencies,
-  partnerId: string,
-): Promise<WebhookEndpoint> {
+export async function disableWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
 /** Enables an endpoint. Its deliveries become due now with a new schedule. @throws TvsError NOT_KNOWN */
-export async function enableWebhook(
-  { webhooks, partners, clock }: WebhookDependencies,
-  partnerId: string,
-): Promise<WebhookEndpoint> {
+export async function enableWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const endpoint = (await webhooks.enable(partnerId)) ?? noEndpoint(partnerId);
   await webhooks.makeDue(partnerId, clock.now());

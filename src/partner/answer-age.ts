@@ -67,10 +67,7 @@ const isPersonal = /\d{10}|[^\x21-\x7e]/;
  * @param ownOrigin the origin of the calling page, which may be http; any other issuer's URL must be https
  * @returns null if the verification is not valid or the issuer has no such URL
  */
-export function lookupUrl(
-  { valid, issuer, result }: Verification,
-  ownOrigin: string | null = null,
-): string | null {
+export function lookupUrl({ valid, issuer, result }: Verification, ownOrigin: string | null = null) {
   const url = valid && issuer !== null ? parseIssuer(issuer) : null;
   if (url === null || (url.protocol !== "https:" && url.origin !== ownOrigin)) return null;
   const numbers = { tId: result?.teacher?.tId?.toString(), regNo: result?.certificate?.regNo };

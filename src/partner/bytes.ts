@@ -9,10 +9,7 @@ export function concatenate(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
 }
 
 /** Reads a stream to its end; null if it has more than `maxBytes`. */
-export async function readBounded(
-  stream: ReadableStream<Uint8Array>,
-  maxBytes: number,
-): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function readBounded(stream: ReadableStream<Uint8Array>, maxBytes: number) {
   const parts: Uint8Array[] = [];
   let size = 0;
   const reader = stream.getReader();

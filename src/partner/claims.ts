@@ -60,13 +60,11 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
   return problem === null ? null : refuse("RESULT_MALFORMED", problem);
 }
 
-type Limits = Pick<SharedClaims, "expiresSeconds" | "notBeforeSeconds">;
-
 /** Reads `exp` and `nbf`. The service sets neither, but a verifier obeys a limit that is signed. */
-export function readTimeLimits({ exp, nbf }: JsonObject): Limits | Refusal {
+export function readTimeLimits({ exp, nbf }: JsonObject) {
   const wrong = [exp, nbf].some((limit) => limit !== undefined && typeof limit !== "number");
   if (wrong) return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
-  return { expiresSeconds: (exp as number) ?? null, notBeforeSeconds: (nbf as number) ?? null };
+  return { expiresSeconds: (exp ?? null) as number | null, notBeforeSeconds: (nbf ?? null) as number | null };
 }
 
 /** Reads the claim `status`; null if it is absent, undefined if it is malformed. */
@@ -170,7 +168,7 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
 }
 
 /** The members of a SignedEnvelope, checked for their types only. Anybody can have changed them. */
-export type OuterMembers = {
+type OuterMembers = {
   readonly verificationId: string;
   readonly verifiedAt: string;
   readonly issuer: string;
@@ -186,9 +184,8 @@ const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "sign
 export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
   const bad = textMembers.find((member) => typeof envelope[member] !== "string");
   if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
-  if (!isJsonObject(envelope.result)) {
+  if (!isJsonObject(envelope.result))
     return refuse("ENVELOPE_MALFORMED", "The member result is missing or not an object.");
-  }
   return envelope as unknown as OuterMembers;
 }
 

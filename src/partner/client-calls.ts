@@ -198,10 +198,7 @@ function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Makes one attempt. @throws the reason of the caller's signal if the signal aborts */
-async function attempt(
-  connection: Connection,
-  call: ApiCall,
-): Promise<{ response: Response; text: string } | ClientError> {
+async function attempt(connection: Connection, call: ApiCall) {
   const { method, path, body, signal } = call;
   signal?.throwIfAborted();
   const limit = deadline(connection.timeoutMs, signal);

@@ -259,11 +259,10 @@ export function createClient(options: ClientOptions): Client {
   });
   return {
     checkEligibility: (body, call = {}) => one(post("/eligibility-check", body, call), body.identifier),
-    checkBatch: (items, call = {}) =>
-      many(
-        post("/batch", { items }, call),
-        items.map(({ identifier }) => identifier),
-      ),
+    checkBatch(items, call = {}) {
+      const asked = items.map(({ identifier }) => identifier);
+      return many(post("/batch", { items }, call), asked);
+    },
     stateRoster: (body, call = {}) => statement(post("/rosters", body, call), body),
     lookUpByRegNo: (regNo, call = {}) =>
       get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, { regNo }, call),

@@ -37,9 +37,8 @@ export function splitCompactJws(text: string): CompactJws | Refusal {
 /** Reads the decoded header or payload of a JWS as a JSON object; the refusal names the `part`. */
 export function readJwsObject(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
   const reading = readStrictJson(bytes);
-  if (!(reading instanceof Refusal)) {
+  if (!(reading instanceof Refusal))
     return isJsonObject(reading) ? reading : refuse("JWS_MALFORMED", `The ${part} is no JSON object.`);
-  }
   const isForm = reading.reason === "JSON_MALFORMED" || reading.reason === "INPUT_NOT_UTF8";
   if (isForm) return refuse("JWS_MALFORMED", `The ${part} is not JSON in UTF-8.`);
   return refuse(reading.reason, `The ${part} is not strict JSON.`);

@@ -11,11 +11,10 @@ import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from ".
 import { type CheckOutcome, passedCheck, skippedCheck } from "./verification.ts";
 
 const keyStates = ["pending", "active", "retired", "compromised"] as const;
-type KeyState = (typeof keyStates)[number];
 
 /** When a key was in use. Times are in milliseconds since the Unix epoch. */
 export type KeyWindow = {
-  readonly state: KeyState;
+  readonly state: (typeof keyStates)[number];
   readonly activatedAtMs: number | null;
   readonly retiredAtMs: number | null;
   readonly compromisedSinceMs: number | null;
@@ -89,14 +88,9 @@ function readEntries(entries: JsonValue[]): Map<string, HistoricKey> | Refusal {
 
 function readPayload(payload: JsonObject): Omit<KeyHistory, "signer"> | Refusal {
   const { iss, iat, keys } = payload;
-  if (
-    typeof iss !== "string" ||
-    typeof iat !== "number" ||
-    !Number.isSafeInteger(iat) ||
-    !Array.isArray(keys)
-  ) {
+  const isTime = typeof iat === "number" && Number.isSafeInteger(iat);
+  if (typeof iss !== "string" || !isTime || !Array.isArray(keys))
     return malformed("The key history lacks its issuer, its time or its list of keys.");
-  }
   const entries = readEntries(keys);
   return entries instanceof Refusal ? entries : { issuer: iss, issuedAtSeconds: iat, keys: entries };
 }
@@ -175,11 +169,7 @@ function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): Compro
  * @param seconds the time of signing, which a thief can choose
  * @param loggedSeconds the time of a checkpoint that covers the envelope; null without a proof
  */
-export function checkCompromise(
-  window: KeyWindow | null,
-  seconds: number,
-  loggedSeconds: number | null,
-): CompromiseFinding | Refusal {
+export function checkCompromise(window: KeyWindow | null, seconds: number, loggedSeconds: number | null) {
   if (window === null) return unknownCompromise;
   const { compromisedSinceMs } = window;
   if (compromisedSinceMs === null) return neverCompromised;

@@ -84,9 +84,8 @@ function merge(
   const keys = new Map<string, KeyInSet>(isPinned ? [] : published);
   for (const [kid, key] of historic) {
     const other = published.get(kid);
-    if (other !== undefined && !isSameKey(other, key)) {
+    if (other !== undefined && !isSameKey(other, key))
       return refuse("KEY_SET_CONFLICT", `The JWKS and the key history give different keys under ${kid}.`);
-    }
     if (other !== undefined || key.window.compromisedSinceMs !== null) keys.set(kid, key);
   }
   return keys;
@@ -158,12 +157,10 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): CheckOu
  */
 export async function createKeySet(sources: KeySetSources): Promise<KeySet> {
   const { jwks, keyHistory, anchor } = sources;
-  if (jwks === undefined && keyHistory === undefined) {
+  if (jwks === undefined && keyHistory === undefined)
     throw new TypeError("createKeySet needs a JWKS, a key history or both");
-  }
-  if (anchor !== undefined && (keyHistory === undefined || !isThumbprint(anchor))) {
+  if (anchor !== undefined && (keyHistory === undefined || !isThumbprint(anchor)))
     throw new TypeError("the anchor is the 43-character id of the key that signed the key history");
-  }
   // Only the cryptography throws here, for example on a page without https.
   const outcome = await readSources(sources).catch(() => refuse("VERIFIER_FAILED"));
   return outcome instanceof Refusal

@@ -9,6 +9,7 @@ import { Refusal, refuse } from "./reasons.ts";
 import {
   formatNote,
   keyIdOf,
+  malformedProof,
   type NoteSignature,
   readNote,
   type SignedNote,
@@ -64,15 +65,11 @@ function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): stri
 export function readTreeHead(text: string): TreeHead | Refusal {
   const lines = text.split("\n");
   const [origin = "", sizeText = "", rootText = "", ...more] = lines;
-  if (lines.pop() !== "" || lines.length < 3 || lines.includes("")) {
-    return refuse(
-      "PROOF_MALFORMED",
-      "The checkpoint's text is not an origin, a size and a root, a line each.",
-    );
-  }
+  if (lines.pop() !== "" || lines.length < 3 || lines.includes(""))
+    return malformedProof("The checkpoint's text is not an origin, a size and a root, a line each.");
   const [size, root] = [readCount(sizeText), decodeHash(rootText)];
-  if (size === null) return refuse("PROOF_MALFORMED", "The checkpoint's size is no decimal number.");
-  if (root === null) return refuse("PROOF_MALFORMED", "The checkpoint's root is not a hash in base64.");
+  if (size === null) return malformedProof("The checkpoint's size is no decimal number.");
+  if (root === null) return malformedProof("The checkpoint's root is not a hash in base64.");
   const extensions = more.slice(0, -1);
   return { origin, size, root, ...(extensions.length === 0 ? {} : { extensions }) };
 }
@@ -147,10 +144,7 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
  * `CHECKPOINT_SIGNATURE_INVALID`
  * @throws DOMException when this machine's WebCrypto has no Ed25519
  */
-export async function openCheckpoint(
-  note: string | Uint8Array,
-  keys: readonly VerifierKey[],
-): Promise<Checkpoint | Refusal> {
+export async function openCheckpoint(note: string | Uint8Array, keys: readonly VerifierKey[]) {
   const signed = readNote(note);
   if (signed instanceof Refusal) return signed;
   const head = readTreeHead(signed.text);

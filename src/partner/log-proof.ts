@@ -11,7 +11,7 @@ import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts"
 import { findFork, type LogState } from "./log-state.ts";
 import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
+import { malformedProof, readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
 import {
   type CheckOutcome,
   type ClockOptions,
@@ -54,27 +54,23 @@ const whyResaved =
 /** The most hashes of a proof: the height of a tree of 2^53 leaves. */
 const maxHashes = 53;
 
-function malformed(detail: string): Refusal {
-  return refuse("PROOF_MALFORMED", detail);
-}
-
 /** Removes the line of opaque data that the format allows. The data must be base64. */
 function withoutExtra(lines: readonly string[]): readonly string[] | Refusal {
   const [first = ""] = lines;
   if (!first.startsWith("extra ")) return lines;
   const bytes = decodeBase64(first.slice("extra ".length));
   return bytes === null || bytes.length === 0
-    ? malformed("The proof's extra data is not base64.")
+    ? malformedProof("The proof's extra data is not base64.")
     : lines.slice(1);
 }
 
 function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusal {
   const [indexLine = "", ...path] = lines;
   const index = indexLine.startsWith("index ") ? readCount(indexLine.slice("index ".length)) : null;
-  if (index === null) return malformed("The proof does not say which entry of the log it is of.");
-  if (path.length > maxHashes) return malformed("The proof has more hashes than any tree is high.");
+  if (index === null) return malformedProof("The proof does not say which entry of the log it is of.");
+  if (path.length > maxHashes) return malformedProof("The proof has more hashes than any tree is high.");
   const hashes = path.map(decodeHash).filter((hash) => hash !== null);
-  if (hashes.length < path.length) return malformed("A line of the proof is not a hash in base64.");
+  if (hashes.length < path.length) return malformedProof("A line of the proof is not a hash in base64.");
   return { index, hashes };
 }
 
@@ -126,7 +122,7 @@ function preferDamage(refusal: Refusal, text: string): Refusal {
 function readProof(text: string): WrittenProof | Refusal {
   if (!text.startsWith(firstLine)) return refuse("PROOF_UNREADABLE");
   const blank = text.indexOf("\n\n");
-  if (blank === -1) return malformed("The proof ends before its checkpoint.");
+  if (blank === -1) return malformedProof("The proof ends before its checkpoint.");
   const lines = withoutExtra(text.slice(firstLine.length, blank).split("\n"));
   if (lines instanceof Refusal) return lines;
   const path = readPath(lines);
@@ -144,7 +140,7 @@ async function open(
   latestSeconds: number,
 ): Promise<LogProof> {
   const given = typeof source === "string" ? source : decodeProof(source);
-  if (given === null) return { refusal: malformed("The proof is not valid UTF-8.") };
+  if (given === null) return { refusal: malformedProof("The proof is not valid UTF-8.") };
   const text = withLastLineFeed(given);
   const written = readProof(text);
   if (written instanceof Refusal) return { refusal: preferDamage(written, text) };
@@ -190,7 +186,7 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
   const text = `${new TextDecoder().decode(jws.signingInput)}.${encodeBase64url(jws.signature)}`;
   const root = await rootOfInclusion({ leafHash: await attestationLeafHash(text), index, size, hashes });
   if (root === null)
-    return malformed(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
+    return malformedProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
   if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");
   const checkpointAt = formatSeconds(seconds);
   const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;

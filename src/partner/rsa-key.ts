@@ -44,9 +44,8 @@ function vetExponent(bytes: Uint8Array, kid: string): Refusal | null {
 function vetModulus(bytes: Uint8Array, kid: string): Refusal | null {
   const modulus = BigInt(`0x${toHex(bytes)}`);
   const bits = bytes.length * 8 - (Math.clz32(bytes[0] ?? 0) - 24);
-  if (bits < minModulusBits || bits > maxModulusBits) {
+  if (bits < minModulusBits || bits > maxModulusBits)
     return refuse("KEY_SET_MODULUS_SIZE", `Key ${kid} has ${bits} bits, not 2048 to 8192.`);
-  }
   if (modulus % 2n === 0n) return refuse("KEY_SET_KEY_MALFORMED", `The modulus of key ${kid} is even.`);
   if (!hasRocaFingerprint(modulus)) return null;
   return refuse("KEY_SET_ROCA", `Key ${kid} was made by a generator known to be broken: it can be factored.`);
@@ -79,9 +78,8 @@ export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
   const kid = jwk.kid;
   if (typeof kid !== "string" || kid === "") return refuse("KEY_SET_KID_MISSING");
   const [n, e] = [readUnsigned(jwk.n), readUnsigned(jwk.e)];
-  if (n === null || e === null || !isForSignatures(jwk)) {
+  if (n === null || e === null || !isForSignatures(jwk))
     return refuse("KEY_SET_KEY_MALFORMED", `Key ${kid} is not a well-formed RSA key for RS256 signatures.`);
-  }
   const problem = vetModulus(n, kid) ?? vetExponent(e, kid);
   if (problem !== null) return problem;
   const read = { kid, n: String(jwk.n), e: String(jwk.e) };

@@ -89,7 +89,8 @@ export function formatNote(text: string, signatures: readonly NoteSignature[]): 
   return `${text}\n${lines.join("")}`;
 }
 
-function malformed(detail: string): Refusal {
+/** Refuses a proof or its checkpoint. */
+export function malformedProof(detail: string): Refusal {
   return refuse("PROOF_MALFORMED", detail);
 }
 
@@ -101,15 +102,17 @@ function readSignature(line: string): NoteSignature | null {
 }
 
 function readSignatures(text: string): readonly NoteSignature[] | Refusal {
-  if (text === "") return malformed("The checkpoint has no signatures, or a surplus blank line at its end.");
+  if (text === "")
+    return malformedProof("The checkpoint has no signatures, or a surplus blank line at its end.");
   const lines = text.split("\n");
-  if (lines.pop() !== "") return malformed("The checkpoint ends in the midst of its signatures.");
-  if (lines.length > maxSignatures) return malformed(`The checkpoint has over ${maxSignatures} signatures.`);
+  if (lines.pop() !== "") return malformedProof("The checkpoint ends in the midst of its signatures.");
+  if (lines.length > maxSignatures)
+    return malformedProof(`The checkpoint has over ${maxSignatures} signatures.`);
   const signatures = lines.map(readSignature).filter((signature) => signature !== null);
   if (signatures.length < lines.length)
-    return malformed("A line after the checkpoint's text is no signature.");
+    return malformedProof("A line after the checkpoint's text is no signature.");
   const keys = new Set(signatures.map(({ name, keyId }) => `${name} ${keyId}`));
-  return keys.size === signatures.length ? signatures : malformed("Two signatures are of the same key.");
+  return keys.size === signatures.length ? signatures : malformedProof("Two signatures are of the same key.");
 }
 
 /**
@@ -119,12 +122,12 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
  */
 export function readNote(input: string | Uint8Array): SignedNote | Refusal {
   const note = typeof input === "string" ? input : decodeUtf8(input);
-  if (note === null) return malformed("The checkpoint is not valid UTF-8.");
-  if (note.length > maxNoteLength) return malformed("The checkpoint is longer than any log writes.");
+  if (note === null) return malformedProof("The checkpoint is not valid UTF-8.");
+  if (note.length > maxNoteLength) return malformedProof("The checkpoint is longer than any log writes.");
   if (forbiddenInNote.test(note) || !note.isWellFormed())
-    return malformed("The checkpoint holds control characters.");
+    return malformedProof("The checkpoint holds control characters.");
   const blank = note.lastIndexOf("\n\n");
-  if (blank < 1) return malformed("The checkpoint has no signatures.");
+  if (blank < 1) return malformedProof("The checkpoint has no signatures.");
   const signatures = readSignatures(note.slice(blank + 2));
   return "reason" in signatures ? signatures : { text: note.slice(0, blank + 1), signatures };
 }

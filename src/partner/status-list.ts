@@ -14,7 +14,7 @@ import type { KeyInSet, KeySet } from "./key-set.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isSignedBy } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import type { ListedStatus, StatusClaim } from "./verification.ts";
+import type { StatusClaim } from "./verification.ts";
 
 /** A status list with a good signature. Its age is checked later, for each envelope. */
 export type StatusList = {
@@ -150,10 +150,7 @@ const maxOpened = 64;
  * Opens status lists (`application/statuslist+jwt`), each once for a key set.
  * @throws DOMException when this machine has no WebCrypto
  */
-export function openStatusLists(
-  texts: readonly string[],
-  keys: KeySet,
-): Promise<readonly (StatusList | Refusal)[]> {
+export function openStatusLists(texts: readonly string[], keys: KeySet) {
   const kept = opened.get(keys) ?? new Map<string, Promise<StatusList | Refusal>>();
   opened.set(keys, kept);
   if (kept.size > maxOpened) kept.clear();
@@ -169,10 +166,7 @@ export function openStatusLists(
 }
 
 /** Finds the newest list with a URI. Of two lists of the same second, the one that says withdrawn is newer. */
-function newestOf(
-  lists: readonly (StatusList | Refusal)[],
-  { uri, idx }: StatusClaim,
-): StatusList | undefined {
+function newestOf(lists: readonly (StatusList | Refusal)[], { uri, idx }: StatusClaim) {
   const valueIn = (list: StatusList) => statusAt(list, idx) ?? -1;
   return lists
     .filter((list): list is StatusList => !(list instanceof Refusal) && list.uri === uri)
@@ -193,11 +187,7 @@ function findTimeProblem(list: StatusList, query: StatusQuery): Refusal | null {
  * Looks up an envelope's index in the newest list with the URI that the envelope names.
  * @returns the status, or the refusal `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE`
  */
-export function findStatus(
-  claim: StatusClaim,
-  lists: readonly (StatusList | Refusal)[],
-  query: StatusQuery,
-): ListedStatus | Refusal {
+export function findStatus(claim: StatusClaim, lists: readonly (StatusList | Refusal)[], query: StatusQuery) {
   const list = newestOf(lists, claim);
   if (!claim.uri.startsWith(`${query.issuer.replace(/\/+$/, "")}/v1/inter-agency/status/`))
     return unusable("The envelope's status list is not one of its issuer's.");

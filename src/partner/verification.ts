@@ -150,16 +150,12 @@ export type SharedClaims = {
   readonly result: EligibilityResult | null;
 };
 
+const nothing = { kid: null, age: null, claimedIssuer: null, trust: null, log: null, statusList: null };
 /** What the checks find. A member is null until its check has passed. */
-type Findings = {
-  -readonly [member in
-    | "kid"
-    | "age"
-    | "claimedIssuer"
-    | "trust"
-    | "log"
-    | "statusList"]: Verification[member];
-} & { claims: SharedClaims | null; warnings: readonly Warning[] };
+type Findings = { -readonly [member in keyof typeof nothing]: Verification[member] } & {
+  claims: SharedClaims | null;
+  warnings: readonly Warning[];
+};
 
 const notReached = { ok: null, detail: "Not reached." } as const;
 const noWarnings: readonly Warning[] = Object.freeze([]);
@@ -177,16 +173,7 @@ const stopped = new Error("a check has failed");
 
 /** A verification in progress. At the check that fails, its methods throw, and {@link runChecks} ends the verification. */
 export class CheckList {
-  readonly found: Findings = {
-    kid: null,
-    claims: null,
-    age: null,
-    claimedIssuer: null,
-    trust: null,
-    log: null,
-    statusList: null,
-    warnings: noWarnings,
-  };
+  readonly found: Findings = { ...nothing, claims: null, warnings: noWarnings };
   readonly #outcomes = new Map<CheckName, Omit<Check, "name">>();
   #reason: RefusalReason | null = null;
 

@@ -4,7 +4,6 @@ import { computeAge } from "./answer-age.ts";
 import {
   type Claims,
   findOuterDifference,
-  type OuterMembers,
   readClaimedIssuer,
   readClaims,
   readIssuedAt,
@@ -61,9 +60,6 @@ export type VerifyOptions = ClockOptions & {
   readonly maxListAgeSeconds?: number;
 };
 
-/** A parsed envelope, not verified yet. `outer` has its unsigned members; null if only the bare JWS was given. */
-type Envelope = { readonly jws: CompactJws; readonly outer: OuterMembers | null };
-
 /** The signed content of a JWS, whose signature and key passed all checks. */
 type Signed = {
   readonly payload: JsonObject;
@@ -115,8 +111,8 @@ export function splitGiven(text: string): CompactJws | Refusal {
   return (/[^\w-]/.test(jws.protectedHeader) ? findDamage(text) : null) ?? jws;
 }
 
-/** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. */
-function readForm(input: string | JsonValue): Envelope | Refusal {
+/** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. `outer` is null for a bare JWS. */
+function readForm(input: string | JsonValue) {
   const given = readGiven(input);
   if (given instanceof Refusal) return given;
   if (typeof given === "string") {
@@ -170,11 +166,8 @@ async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLi
 
 /** Checks that the key was not compromised, and was in use. The time of signing is that of the claim `iat`. */
 function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LogFinding | null): void {
-  const compromise = list.read(
-    "compromise",
-    checkCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null),
-  );
-  const { outcome, warnings, precedesCompromise } = compromise;
+  const checked = checkCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null);
+  const { outcome, warnings, precedesCompromise } = list.read("compromise", checked);
   list.add("compromise", outcome);
   list.found.warnings = warnings;
   if (logged !== null) list.found.log = { ...logged.evidence, precedesCompromise };
@@ -230,12 +223,7 @@ export function checkExpectedClaims(list: CheckList, claims: SharedClaims, optio
 }
 
 /** Looks up the envelope in the status lists. If it is withdrawn, it is refused only if it says eligible or VALID. */
-function checkStatus(
-  list: CheckList,
-  claims: Claims,
-  lists: Signed["lists"],
-  options: VerifyOptions,
-): CheckOutcome | Refusal {
+function checkStatus(list: CheckList, claims: Claims, lists: Signed["lists"], options: VerifyOptions) {
   const { issuer, maxListAgeSeconds: maxAgeSeconds = defaultMaxListAgeSeconds } = options;
   const { eligible, license } = claims.result;
   const isYes = eligible || license?.status === "VALID";

@@ -205,11 +205,7 @@ export async function verifyStatement(
  * @param kid the key id in the header of the JWS
  * @returns the first difference, or null if all agree
  */
-export async function findStatementDifference(
-  input: JsonValue,
-  signed: JsonObject,
-  kid: string,
-): Promise<Refusal | null> {
+export async function findStatementDifference(input: JsonValue, signed: JsonObject, kid: string) {
   const form = readStatementForm(input);
   if (form instanceof Refusal) return form;
   const claims = readStatementClaims(signed, Number(signed.iat));

@@ -4,9 +4,8 @@ import { TvsError } from "../domain/errors.ts";
 import type { KeyState, SigningKey } from "../domain/keys.ts";
 import { createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
-import { bytesOrNull, integer, integerOrNull, json, rowReader, text } from "./driver/rows.ts";
+import { bytesOrNull, integer, integerOrNull, tableOf, text } from "./driver/rows.ts";
 
-const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
  * SQL that retires the active key. Verifiers refuse attestations from after `retired_at`, so it is not earlier than the
@@ -68,8 +67,8 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
 
   return {
     async list() {
-      const rows = await driver.query(`SELECT ${columns} FROM signing_keys ORDER BY created_at, kid`);
-      return rows.map(signingKey);
+      const rows = await driver.query("SELECT * FROM signing_keys ORDER BY created_at, kid");
+      return rows.map((row) => signingKey(signingKeys.read(row)));
     },
     /** Stores the first keys. Of two first commands, both use the keys of one. @returns whether the ring was empty */
     create: (active: SigningKey, pending: SigningKey) =>
@@ -80,16 +79,11 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
       ),
     /** Activates the pending key and adds the next one. @throws TvsError REFUSED after another rotation */
     rotate: ({ active, pending, next, at }: Rotation) =>
-      requireChange((ring) =>
-        ring.active === active && ring.pending === pending
-          ? [
-              bind(retireActive, [at, active]),
-              ofKey(active, "retired"),
-              ...activated(pending, at),
-              ...inserted(next),
-            ]
-          : null,
-      ),
+      requireChange((ring) => {
+        if (ring.active !== active || ring.pending !== pending) return null;
+        const retired = [bind(retireActive, [at, active]), ofKey(active, "retired")];
+        return [...retired, ...activated(pending, at), ...inserted(next)];
+      }),
     /** Replaces the pending key. The old pending key is retired and never signs. */
     replacePending: ({ pending, next, at }: { pending: string; next: SigningKey; at: number }) =>
       requireChange((ring) =>
@@ -113,17 +107,20 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
   };
 }
 
-function insert(key: SigningKey): SqlStatement {
-  // biome-ignore format: the order of the columns
-  const args = [
-    key.kid, key.state, JSON.stringify(key.jwk), key.sealed, key.createdAt, key.publishedAt,
-    key.activatedAt, key.retiredAt, key.compromisedSince,
-  ];
-  return { sql: `INSERT INTO signing_keys (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args };
-}
+/** A row of the table: a signing key whose public half is JSON. */
+type KeyRow = Omit<SigningKey, "jwk"> & { readonly publicJwk: string };
 
-const signingKey = rowReader<SigningKey>({
-  ...{ kid: text, state: text, jwk: (row) => json(row, "public_jwk"), sealed: bytesOrNull },
-  ...{ createdAt: integer, publishedAt: integer, activatedAt: integerOrNull, retiredAt: integerOrNull },
-  compromisedSince: integerOrNull,
+const signingKeys = tableOf<KeyRow>("signing_keys", {
+  ...{
+    kid: text,
+    state: text,
+    publicJwk: text,
+    sealed: bytesOrNull,
+    createdAt: integer,
+    publishedAt: integer,
+  },
+  ...{ activatedAt: integerOrNull, retiredAt: integerOrNull, compromisedSince: integerOrNull },
 });
+const signingKey = ({ publicJwk, ...key }: KeyRow): SigningKey => ({ ...key, jwk: JSON.parse(publicJwk) });
+const insert = ({ jwk, ...key }: SigningKey) =>
+  signingKeys.insert({ ...key, publicJwk: JSON.stringify(jwk) });

@@ -117,13 +117,10 @@ function finishStatements(attempt: FinishedAttempt): SqlStatement[] {
 }
 
 function endpointStatement({ delivery: one, url, finishedAt, status, error, isGone }: FinishedAttempt) {
-  if (error === null) return { sql: endpointSucceeded, args: [one.partnerId, url] };
+  if (error === null) return bind(endpointSucceeded, [one.partnerId, url]);
   const lastError = status === null ? error : `${error} ${status}`;
   const failingLongerThan = finishedAt - endpointFailureLimitMs;
-  return {
-    sql: endpointFailed,
-    args: [finishedAt, lastError, isGone, failingLongerThan, one.partnerId, url],
-  };
+  return bind(endpointFailed, [finishedAt, lastError, isGone, failingLongerThan, one.partnerId, url]);
 }
 
 const openEndpoint = rowReader<SendableEndpoint>({

@@ -41,10 +41,7 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
     recorded({ action, kind: "partner", id: partnerId, detail });
 
   /** Changes a partner. @param changeOf no statements if the partner already is as wanted */
-  function change(
-    partnerId: string,
-    changeOf: (before: Partner) => readonly SqlStatement[],
-  ): Promise<Partner> {
+  function change(partnerId: string, changeOf: (before: Partner) => readonly SqlStatement[]) {
     return driver.write(async (tx) => {
       await tx.batch(changeOf(await readPartner(tx, partnerId)));
       return readPartner(tx, partnerId);

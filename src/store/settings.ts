@@ -41,12 +41,9 @@ export function createSettingsStore(driver: Driver, acting = serviceActor) {
       return driver.write(async (tx) => {
         const before = valuesByName(await tx.query(selectNamed, [JSON.stringify(Object.keys(values))]));
         const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
-        await tx.finish(
-          changed.flatMap(([name, value]) => [
-            bind(upsert, [name, value]),
-            ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
-          ]),
-        );
+        const listed = changed.filter(([name]) => !ownNotes.includes(name));
+        const records = listed.map(([name, value]) => recordedSetting(name, value));
+        await tx.finish([...changed.map((setting) => bind(upsert, setting)), ...records]);
       });
     },
     /** Writes a value if the setting has none. @returns the stored value, perhaps of another process */

@@ -48,10 +48,7 @@ function validLicense(teacher: StoredTeacher, today: CalendarDate): Partial<Teac
   };
 }
 
-function endedLicense(
-  { licenseIssueDate: issue }: StoredTeacher,
-  today: CalendarDate,
-): Partial<TeacherContent> {
+function endedLicense({ licenseIssueDate: issue }: StoredTeacher, today: CalendarDate) {
   const yesterday = addDays(today, -1);
   const issued = issue !== null && issue <= yesterday ? issue : addDays(yesterday, -licenseDays);
   return { licenseIssueDate: issued, licenseExpiryDate: yesterday };

@@ -132,9 +132,9 @@ async function makeLists(
 ): Promise<StatusLists> {
   const { keys, settings, teacherIdsAfter } = snapshot;
   const rows = await store.read();
-  const bits = new Map(
-    rows.lists.map(([list, lastId]) => [list, lastId < teacherIdsAfter ? lostBits(list, lastId) : noBits()]),
-  );
+  const bitsOf = (list: number, lastId: number) =>
+    lastId < teacherIdsAfter ? lostBits(list, lastId) : noBits();
+  const bits = new Map(rows.lists.map(([list, lastId]) => [list, bitsOf(list, lastId)]));
   for (const id of rows.withdrawn) {
     const { list, idx } = statusIndexes(id);
     setBit(bits.get(list), idx);

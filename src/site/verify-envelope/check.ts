@@ -73,10 +73,7 @@ async function verifyLeniently(value: JsonValue, { expected, keys, proof, status
 }
 
 /** Verifies a value as an envelope or as a statement. */
-async function verify(
-  value: JsonValue,
-  options: VerifyOptions,
-): Promise<Pick<ItemCheck, "verification" | "statement">> {
+async function verify(value: JsonValue, options: VerifyOptions) {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
   const verification = await verifyStatement(value, options);
   const { statement: stated } = verification;

@@ -21,9 +21,8 @@ async function fetchText(address: string): Promise<string> {
     throw new PageProblem(words.keysUnreachable(words.noConnection));
   };
   const signal = AbortSignal.timeout(fetchTimeoutMs);
-  const response = await fetch(address, { signal, credentials: "omit", cache: "no-cache" }).catch(
-    unreachable,
-  );
+  const request = { signal, credentials: "omit", cache: "no-cache" } as const;
+  const response = await fetch(address, request).catch(unreachable);
   if (!response.ok) throw new PageProblem(words.keysUnreachable(words.status(response.status)));
   return response.text().catch(unreachable);
 }

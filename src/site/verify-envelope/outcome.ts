@@ -119,13 +119,10 @@ function logged({ index, size, checkpointAt }: LogEvidence): string[] {
 export function evidenceLine({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
   const since = writtenTime(compromisedSince);
   const evidence = verification.log;
-  const line = (tone: string, title: string, ...sentences: string[]) =>
-    el(
-      "div",
-      { class: `evidence ${tone}` },
-      el("h3", {}, `${log.title}: ${title}`),
-      sentences.map((sentence) => el("p", {}, sentence)),
-    );
+  const line = (tone: string, title: string, ...sentences: string[]) => {
+    const paragraphs = sentences.map((sentence) => el("p", {}, sentence));
+    return el("div", { class: `evidence ${tone}` }, el("h3", {}, `${log.title}: ${title}`), paragraphs);
+  };
   if (isBackdatable(verification)) {
     const words = evidence === null ? [] : [...logged(evidence), log.tooLate];
     return line("warn", log.backdated, log.backdatedMeaning(since), ...words);
@@ -269,17 +266,11 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
     el("td", { "data-label": words.signed }, el("ins", {}, signed ?? words.absent)),
     el("td", { "data-label": words.outer }, el("del", {}, outer ?? words.absent)),
   ]);
-  return el(
-    "section",
-    { class: "differences" },
-    el("h3", {}, words.title),
-    table(
-      words.caption,
-      [words.member, words.signed, words.outer],
-      body.map((row) => el("tr", {}, row)),
-    ),
-    el("p", { class: "soft" }, words.same),
-  );
+  const heads = [words.member, words.signed, words.outer];
+  const lines = body.map((row) => el("tr", {}, row));
+  const same = el("p", { class: "soft" }, words.same);
+  const title = el("h3", {}, words.title);
+  return el("section", { class: "differences" }, title, table(words.caption, heads, lines), same);
 }
 
 /** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */

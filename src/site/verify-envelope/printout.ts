@@ -24,11 +24,8 @@ function sheet(title: string, lead: string, ...parts: (HTMLElement | null)[]): H
 }
 
 function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
-  return el(
-    kind,
-    {},
-    [...sentences].map((sentence) => el("li", {}, sentence)),
-  );
+  const items = [...sentences].map((sentence) => el("li", {}, sentence));
+  return el(kind, {}, items);
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
@@ -90,30 +87,15 @@ async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement
 export async function makePrintout(checked: ItemCheck): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;
-  const parts =
-    result === null
-      ? []
-      : [
-          el(
-            "div",
-            { class: "verdicts" },
-            verdictBox(signatureTone(verification), titleOf(checked)),
-            answerBox(verification, result),
-            oldAnswerBox(verification),
-            evidenceLine(checked),
-          ),
-          el(
-            "dl",
-            { class: "facts" },
-            recordFacts(result),
-            unsignedPurposeFact(),
-            signatureFacts(verification),
-            factLine(
-              certificate.checked,
-              certificate.checkedWith[keySource](writtenTime(new Date().toISOString())),
-            ),
-          ),
-        ];
-  const lead = certificate.attests(nameSigner(checked.verification), writtenTime(verifiedAt));
-  return sheet(certificate.title, lead, ...parts, await answerPart(checked));
+  const { title, checkedWith, attests } = certificate;
+  const lead = attests(nameSigner(verification), writtenTime(verifiedAt));
+  const answer = await answerPart(checked);
+  if (result === null) return sheet(title, lead, answer);
+  const signature = verdictBox(signatureTone(verification), titleOf(checked));
+  const boxes = [answerBox(verification, result), oldAnswerBox(verification), evidenceLine(checked)];
+  const verdicts = el("div", { class: "verdicts" }, signature, boxes);
+  const now = checkedWith[keySource](writtenTime(new Date().toISOString()));
+  const facts = [...recordFacts(result), unsignedPurposeFact(), ...signatureFacts(verification)];
+  const list = el("dl", { class: "facts" }, facts, factLine(certificate.checked, now));
+  return sheet(title, lead, verdicts, list, answer);
 }

@@ -133,13 +133,9 @@ export function statementPart(shown: ShownStatement, checked: ItemCheck): HTMLEl
     const attributes = row.nameMatches === false ? { class: "differs" } : {};
     return el("tr", attributes, el("th", { scope: "row" }, String(row.row)), cells);
   });
-  return el(
-    "section",
-    { class: "rows" },
-    el("h3", {}, words.title),
-    statementFacts(shown, checked),
-    table(statement.rows, [first, ...heads], rows),
-  );
+  const facts = statementFacts(shown, checked);
+  const title = el("h3", {}, words.title);
+  return el("section", { class: "rows" }, title, facts, table(statement.rows, [first, ...heads], rows));
 }
 
 /** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */

@@ -41,13 +41,8 @@ export function factLine(name: string, value: Child): HTMLElement | null {
 
 export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
   const head = heads.map((text) => el("th", { scope: "col" }, text));
-  return el(
-    "table",
-    {},
-    el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, head)),
-    el("tbody", {}, rows),
-  );
+  const parts = [el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)];
+  return el("table", {}, parts);
 }
 
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
@@ -56,11 +51,7 @@ export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 
 /** Makes the box of a verdict. Its heading can take the focus, so that a screen reader reads the verdict first. */
-export function verdictBox(
-  tone: Tone,
-  title: string,
-  ...sentences: (string | HTMLElement | null)[]
-): HTMLElement {
+export function verdictBox(tone: Tone, title: string, ...sentences: (string | HTMLElement | null)[]) {
   const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
   const paragraphs = sentences.map((one) => (typeof one === "string" ? el("p", {}, one) : one));
   return el("div", { class: `verdict ${tone}` }, el("h2", { tabindex: "-1" }, mark, title), paragraphs);

@@ -83,10 +83,8 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
-      await gather(
-        () => (queuedWeight < maxWeight ? moreComing?.() : undefined),
-        Math.max(usualGatherMs, slowMs),
-      );
+      const more = () => (queuedWeight < maxWeight ? moreComing?.() : undefined);
+      await gather(more, Math.max(usualGatherMs, slowMs));
       await commitNext();
       if (queue.length === 0) break;
       // A commit to a file has blocked the event loop, so other events are handled before the next commit.

@@ -46,10 +46,7 @@ export async function createServerRequests({ url, token }: LibsqlServer) {
     async transaction<R>(work: (tx: Transaction) => Promise<R>, limit: TransactionLimit): Promise<R> {
       const transaction = await clientFor(limit.waitMs).transaction("write");
       let [hasBegun, isOver, isCommitted] = [false, false, false];
-      async function send(
-        statements: readonly SqlStatement[],
-        end: readonly "COMMIT"[] = [],
-      ): Promise<Row[][]> {
+      async function send(statements: readonly SqlStatement[], end: readonly "COMMIT"[] = []) {
         hasBegun = true;
         return rowsOf(await transaction.batch([...statements.map(sentStatement), ...end]));
       }
