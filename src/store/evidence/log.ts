@@ -17,8 +17,6 @@ import { moveTeacherIds } from "../status-lists.ts";
 import { prunePeopleSql } from "./statement-people.ts";
 
 const utf8 = new TextDecoder();
-/** The number of tile levels, enough for every number of leaves that JavaScript can count. */
-const maxLevels = 7;
 /** The index of leaf hashes has parts of 2^18 attestations (`log_positions` in schema.sql says why). */
 const partBits = 18;
 
@@ -53,6 +51,12 @@ const audited = block(
 );
 const putTile = `INSERT INTO log_tiles (level, position, hashes) VALUES (?, ?, ?)
   ON CONFLICT (level, position) DO UPDATE SET hashes = excluded.hashes`;
+/** SQL for the number of hashes on a tile's level, in a tree of ?1 leaves. */
+const hashesOfLevel = `(?1 >> (${Math.log2(hashesPerTile)} * level))`;
+const deleteTiles = `DELETE FROM log_tiles WHERE position * ${hashesPerTile} >= ${hashesOfLevel}`;
+const shortenTiles = `UPDATE log_tiles
+  SET hashes = substr(hashes, 1, (${hashesOfLevel} - position * ${hashesPerTile}) * ${hashBytes})
+  WHERE position = ${hashesOfLevel} / ${hashesPerTile}`;
 const putPositions = `INSERT INTO log_positions (part, prefix, id)
   SELECT (?1 + key) >> ${partBits}, value, ?1 + key FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING`;
 /** SQL that reads tiles. CROSS JOIN fixes the order of the tables: SQLite would otherwise read all tiles. */
@@ -229,26 +233,13 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
     bind("UPDATE logs SET sealed = NULL"),
     logs.insert(log),
     bind("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
-    ...cutStatements(firstSize),
+    bind(deleteTiles, [firstSize]),
+    bind(shortenTiles, [firstSize]),
     bind("DELETE FROM log_retention"),
     ...(retention === null ? [] : [bind(putRetention, [retention])]),
     // A log after the first begins because data was lost. New teachers must not get the ids of lost teachers.
     ...(number > 1 ? [moveTeacherIds(begunAt)] : []),
   ];
-}
-
-/** Makes statements that cut the tree to a number of leaves, on every level. */
-function cutStatements(size: number): SqlStatement[] {
-  const statements: SqlStatement[] = [];
-  for (let level = 0, left = size; level < maxLevels; level++) {
-    const [full, rest] = [Math.floor(left / hashesPerTile), left % hashesPerTile];
-    const cut = "DELETE FROM log_tiles WHERE level = ? AND position >= ?";
-    statements.push(bind(cut, [level, rest === 0 ? full : full + 1]));
-    const shorten = "UPDATE log_tiles SET hashes = substr(hashes, 1, ?) WHERE level = ? AND position = ?";
-    if (rest > 0) statements.push(bind(shorten, [rest * hashBytes, level, full]));
-    left = full;
-  }
-  return statements;
 }
 
 /** A row of a block: its JWS, and the columns as `attested` or `audited` selects them. */

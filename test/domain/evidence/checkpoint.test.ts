@@ -1,10 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  beginNextLog,
-  createLogWriter,
-  startLogBuilding,
-  startReconciling,
-} from "../../../src/domain/evidence/checkpoint.ts";
+import { beginNextLog, createLogWriter, startLogBuilding } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   decryptCheckpointKey,
   ensureLog,
@@ -14,6 +9,7 @@ import {
   readHead,
   requireHead,
 } from "../../../src/domain/evidence/log.ts";
+import { repeat } from "../../../src/domain/serial.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
@@ -242,7 +238,7 @@ test("a running service appends to the log, signs and reconciles until it stops,
     };
     const stopBuilding = startLogBuilding({ writer, store, clock, onError });
     const other = aNode(driver);
-    const stopFollowing = startReconciling({ writer: other.writer, clock, onError });
+    const stopFollowing = repeat(other.writer.reconcile, { everyMs: 5, onError });
     await attestAll(1);
     await until(async () => (await store.newest())?.size === 1);
     await until(() => readHead(other.pinned.note)?.size === 1);
