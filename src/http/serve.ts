@@ -15,6 +15,7 @@ import {
   listen,
   loopbackHost,
   openTlsTerminator,
+  type TerminatorOptions,
   type TlsClients,
   type TlsCredentials,
   type TlsLimits,
@@ -110,11 +111,8 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
   });
   let secure: Server | undefined;
   if (tls !== undefined) {
-    const at = { host: server.host, port: tls.port };
     const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
-    const open = (innerPort: number, clients: TlsClients) =>
-      openTlsTerminator({ ...terminating, innerPort, clients }, at);
-    secure = await openSecureServer(call, server, open).catch(async (error) => {
+    secure = await openSecureServer(call, { ...server, port: tls.port }, terminating).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
     });
@@ -133,8 +131,8 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
 /** Opens the TLS port and the listener behind it, which refuses every connection that is not the terminator's. */
 async function openSecureServer(
   fetch: HttpApp["fetch"],
-  options: Omit<ServerOptions, "port" | "answer">,
-  open: (innerPort: number, clients: TlsClients) => Promise<Server>,
+  options: Omit<ServerOptions, "answer">,
+  terminating: Omit<TerminatorOptions, "innerPort" | "clients">,
 ): Promise<Server> {
   const clients: TlsClients = new Map();
   const inner = await openServer({
@@ -149,7 +147,8 @@ async function openSecureServer(
         : fetch(request, client);
     },
   });
-  const terminator = await open(inner.port, clients).catch(async (error) => {
+  const tls = { ...terminating, innerPort: inner.port, clients };
+  const terminator = await openTlsTerminator(tls, options).catch(async (error) => {
     await inner.close(0);
     throw error;
   });

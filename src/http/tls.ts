@@ -35,7 +35,7 @@ export type TlsLimits = {
   readonly maxConnectionsPerAddress: number;
 };
 
-type TerminatorOptions = {
+export type TerminatorOptions = {
   readonly credentials: TlsCredentials;
   readonly limits: TlsLimits;
   readonly innerPort: number;
@@ -134,11 +134,11 @@ export async function openTlsTerminator(
  */
 export async function listen(
   server: Server,
-  at: { readonly host: string; readonly port: number },
+  { host, port }: { readonly host: string; readonly port: number },
   destroy: () => void,
   onClose = () => {},
 ) {
-  await once(server.listen(at), "listening");
+  await once(server.listen({ host, port }), "listening");
   return {
     port: (server.address() as AddressInfo).port,
     /** Stops listening, and resolves when all connections have ended; destroys them after `withinMs`. */
@@ -163,20 +163,16 @@ function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
 
 /** Checks that the key fits the certificate: a runtime may report that at the first handshake only. */
 function assertCredentials({ cert, key }: TlsCredentials): void {
+  const refused = (text: string, cause?: unknown) => new TvsError("REFUSED", text, { cause });
   let fits = false;
   try {
     fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
   } catch (error) {
     const text =
       "the TLS certificate or its key cannot be read: both must be PEM files, the key without a passphrase";
-    throw new TvsError("REFUSED", text, { cause: error });
+    throw refused(text, error);
   }
-  if (!fits) {
-    throw new TvsError(
-      "REFUSED",
-      "the TLS key does not belong to the TLS certificate: give the pair's own key",
-    );
-  }
+  if (!fits) throw refused("the TLS key does not belong to the TLS certificate: give the pair's own key");
 }
 
 /** Counts the TLS port's connections, in total and by IP address, from before the TLS handshake. */
