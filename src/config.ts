@@ -122,27 +122,23 @@ function namedOperator({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment) 
   return SUDO_USER ? { name: SUDO_USER, source: "SUDO_USER" } : undefined;
 }
 
+/**
+ * Reads the address of the database. It refuses a server's path, which the client would ignore, and credentials:
+ * TVS_DATABASE_TOKEN has them.
+ */
 function databaseAddress(address: string, token: string | undefined): DatabaseAddress {
+  const refused = (problem: string) =>
+    new TvsError("CONFIG_INVALID", `--database (TVS_DATABASE) must ${problem}`);
   if (address.startsWith("file:")) {
     const file = resolve(address.slice("file:".length).replace(/^\/\/(?=\/)/, ""));
     return { kind: "file", file };
   }
-  if (serverScheme.test(address)) return { kind: "server", url: serverUrl(address), token };
-  throw new TvsError(
-    "CONFIG_INVALID",
-    "--database (TVS_DATABASE) must begin with file:, libsql://, http:// or https://",
-  );
-}
-
-const serverScheme = /^(libsql|https?):\/\//;
-
-/** Checks a server's URL. Refuses a path, which the client would ignore, and credentials: TVS_DATABASE_TOKEN has them. */
-function serverUrl(address: string): string {
-  const isPlain = serverScheme.test(address) && /^[a-z]+:\/\/[^/?#@\\]+\/?$/.test(address);
-  if (isPlain && URL.canParse(address)) return address.replace(/\/$/, "");
+  if (!/^(libsql|https?):\/\//.test(address))
+    throw refused("begin with file:, libsql://, http:// or https://");
+  const url = address.replace(/\/$/, "");
+  if (/^[a-z]+:\/\/[^/?#@\\]+$/.test(url) && URL.canParse(url)) return { kind: "server", url, token };
   const example = "such as http://db.example.gov:8080";
-  const message = `--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, ${example}`;
-  throw new TvsError("CONFIG_INVALID", message);
+  throw refused(`be the address of a libSQL server without user, path or query, ${example}`);
 }
 
 function usualFile(sandbox: boolean): string {

@@ -18,7 +18,6 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
 import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
-import { createExposition } from "../../src/metrics/exposition.ts";
 import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
@@ -110,7 +109,7 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
     explainError,
   };
   const sessions = createSessions({ secrets, location, clock });
-  return createAdminApp({ sources, exposition: createExposition(sources), sessions });
+  return createAdminApp({ sources, sessions });
 }
 
 /** The options with which a command finds this service's data, whatever folder it is run in. */

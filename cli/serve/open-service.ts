@@ -9,7 +9,6 @@ import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
 import { withTimeout } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { startReconciling } from "../../src/domain/evidence/checkpoint.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
@@ -53,6 +52,8 @@ export type OpenService = Awaited<ReturnType<typeof openService>>;
 
 /** How often a service polls for what commands changed; less often on a libSQL server, where each poll is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
+/** How often a node compares database and pinned checkpoint, in milliseconds. */
+const reconcileMs = 500;
 // A health probe costs a signature, so its outcome is repeated for half a second. Health must be 503 within two seconds
 // of a failure; both times together are shorter.
 const [probeMs, probeDeadlineMs] = [500, 1_300];
@@ -111,7 +112,8 @@ export async function openService(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchEventLoopLag(counters),
       startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
-      startReconciling({ writer: logWriterOf(operator), clock, onError: onLogError }),
+      // So each node pins what the leader signs, and notices an old copy of the database.
+      repeat(logWriterOf(operator).reconcile, { everyMs: reconcileMs, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
     const stopSending = startWebhookSending(operator, { clockAheadMs, configuration, counters });

@@ -7,7 +7,7 @@ import { html } from "hono/html";
 import { serveFile } from "../api/public-document.ts";
 import { isTvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
-import { type Exposition, readMetrics } from "../metrics/exposition.ts";
+import { expositionType, formatExposition, readMetrics } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
   type LinkRefusal,
@@ -22,11 +22,7 @@ import { consoleFrame, renderConsolePage, renderMessagePage, renderSections } fr
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
-type AdminOptions = {
-  readonly sources: ConsoleSources;
-  readonly exposition: Exposition;
-  readonly sessions: Sessions;
-};
+type AdminOptions = { readonly sources: ConsoleSources; readonly sessions: Sessions };
 
 /** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
 const cookieName = "tvs_console";
@@ -37,7 +33,7 @@ const livePath = "/live.json";
  * Makes the app of the admin port. The console requires a session, which a one-time link begins (decision D8.3). `/metrics`
  * requires no session, because a scraper cannot open a link.
  */
-export function createAdminApp({ sources, exposition, sessions }: AdminOptions): Hono<AdminEnv> {
+export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminEnv> {
   const command = sources.commandLine("console");
   const signedIn: MiddlewareHandler<AdminEnv> = async (c, next) => {
     if (sessions.has({ folder: c.req.param("folder"), secret: getCookie(c, cookieName) })) return next();
@@ -80,7 +76,7 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   addRegisterPages(pages, sources, signedIn);
 
   app.get("/metrics", async (c) =>
-    c.body(await exposition.text(), 200, { "Content-Type": exposition.contentType }),
+    c.body(await formatExposition(sources), 200, { "Content-Type": expositionType }),
   );
 
   for (const [path, file] of Object.entries(files)) app.get(path, file);

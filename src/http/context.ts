@@ -52,15 +52,10 @@ export function readPathParameter(c: Context, name: string): string {
 
 /** Sets the quota's headers: those of the contract (C15), and the standard RateLimit fields with minute and day. */
 export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
-  let policy = "";
-  let left = "";
-  for (const window of state.windows) {
-    const comma = policy === "" ? "" : ", ";
-    policy += `${comma}"${window.name}";q=${window.limit};w=${window.lasts}`;
-    left += `${comma}"${window.name}";r=${window.left};t=${window.endsIn}`;
-  }
-  headers.set("RateLimit-Policy", policy);
-  headers.set("RateLimit", left);
+  const policy = state.windows.map(({ name, limit, lasts }) => `"${name}";q=${limit};w=${lasts}`);
+  const left = state.windows.map((window) => `"${window.name}";r=${window.left};t=${window.endsIn}`);
+  headers.set("RateLimit-Policy", policy.join(", "));
+  headers.set("RateLimit", left.join(", "));
   headers.set("X-RateLimit-Limit", String(state.limit));
   headers.set("X-RateLimit-Remaining", String(state.remaining));
   headers.set("X-RateLimit-Reset", String(state.resetAt));

@@ -4,7 +4,6 @@
  */
 import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { v7 as uuidv7 } from "uuid";
 import { resolvesWithin } from "../domain/deadline.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
@@ -13,8 +12,10 @@ import { createAddressTest } from "./peer.ts";
 import { failureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
 import {
+  listen,
   loopbackHost,
   openTlsTerminator,
+  type TerminatorOptions,
   type TlsClients,
   type TlsCredentials,
   type TlsLimits,
@@ -110,11 +111,8 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
   });
   let secure: Server | undefined;
   if (tls !== undefined) {
-    const at = { host: server.host, port: tls.port };
     const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
-    const open = (innerPort: number, clients: TlsClients) =>
-      openTlsTerminator({ ...terminating, innerPort, clients }, at);
-    secure = await openSecureServer(call, server, open).catch(async (error) => {
+    secure = await openSecureServer(call, { ...server, port: tls.port }, terminating).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
     });
@@ -133,8 +131,8 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
 /** Opens the TLS port and the listener behind it, which refuses every connection that is not the terminator's. */
 async function openSecureServer(
   fetch: HttpApp["fetch"],
-  options: Omit<ServerOptions, "port" | "answer">,
-  open: (innerPort: number, clients: TlsClients) => Promise<Server>,
+  options: Omit<ServerOptions, "answer">,
+  terminating: Omit<TerminatorOptions, "innerPort" | "clients">,
 ): Promise<Server> {
   const clients: TlsClients = new Map();
   const inner = await openServer({
@@ -149,7 +147,8 @@ async function openSecureServer(
         : fetch(request, client);
     },
   });
-  const terminator = await open(inner.port, clients).catch(async (error) => {
+  const tls = { ...terminating, innerPort: inner.port, clients };
+  const terminator = await openTlsTerminator(tls, options).catch(async (error) => {
     await inner.close(0);
     throw error;
   });
@@ -233,21 +232,7 @@ async function openNodeServer({
   );
   const times = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: idleTimeoutMs };
   const server = createServer({ ...times, maxHeaderSize: 16 * 1024 }, listener);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host, port }, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close(withinMs) {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await resolvesWithin(withinMs, closed);
-      server.closeAllConnections();
-    },
-  };
+  return listen(server, { host, port }, () => server.closeAllConnections());
 }
 
 const refusals = {
@@ -268,44 +253,39 @@ function refusal(status: keyof typeof refusals): Response {
  * because many programs connect to `localhost` by IPv4 only.
  */
 async function resolveHost(at: { host: string; port: number }): Promise<string> {
-  try {
-    const addresses = await lookup(at.host, { all: true });
-    const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
-    return chosen?.address ?? at.host;
-  } catch (error) {
-    throw hostUnavailableError(at, error);
-  }
+  const addresses = await lookup(at.host, { all: true }).catch((cause) => {
+    throw listenError(at, noAddress, cause);
+  });
+  const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
+  return chosen?.address ?? at.host;
 }
 
-/** Makes the error of a port that cannot be opened, with a remedy. It reads the code of the runtime's error: the messages of Bun, Deno and Node differ, their codes hardly do. */
+const noAddress = "is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses";
+const forbidden = "may not be opened by this user: choose a port from 1024 up, or grant the right to open it";
+/** Why a port cannot be opened, by the code of the runtime's error: Bun, Deno and Node have other messages, not codes. */
+const problems = new Map<unknown, string>([
+  [
+    "EADDRINUSE",
+    "is in use: stop the program that listens there, or choose another port (0 picks a free one)",
+  ],
+  ["EACCES", forbidden],
+  ["EPERM", forbidden],
+  ["EADDRNOTAVAIL", noAddress],
+  ["EAFNOSUPPORT", noAddress],
+  // Deno's code for an IP address that this machine does not have.
+  ["EINVAL", noAddress],
+]);
+
+/** Makes the error of a port that cannot be opened, with a remedy. */
 function toListenError(error: unknown, at: { host: string; port: number }): TvsError {
   if (isTvsError(error)) return error;
-  const refused = (problem: string) =>
-    new TvsError("REFUSED", `${formatHostPort(at)} ${problem}`, { cause: error });
-  switch ((error as { code?: unknown } | null)?.code) {
-    case "EADDRINUSE":
-      return refused(
-        "is in use: stop the program that listens there, or choose another port (0 picks a free one)",
-      );
-    case "EACCES":
-    case "EPERM":
-      return refused(
-        "may not be opened by this user: choose a port from 1024 up, or grant the right to open it",
-      );
-    case "EADDRNOTAVAIL":
-    case "EAFNOSUPPORT":
-    // Deno's code for an IP address that this machine does not have.
-    case "EINVAL":
-      return hostUnavailableError(at, error);
-    default:
-      return refused(`could not be opened: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  const detail = error instanceof Error ? error.message : String(error);
+  const problem = problems.get((error as { code?: unknown } | null)?.code);
+  return listenError(at, problem ?? `could not be opened: ${detail}`, error);
 }
 
-/** Makes the error if `host` has no IP address, or none of this machine. */
-function hostUnavailableError(at: { host: string; port: number }, cause?: unknown): TvsError {
-  const text = `${formatHostPort(at)} is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses`;
-  return new TvsError("REFUSED", text, { cause });
+function listenError(at: { host: string; port: number }, problem: string, cause: unknown): TvsError {
+  return new TvsError("REFUSED", `${formatHostPort(at)} ${problem}`, { cause });
 }
 
 /** Writes `host:port` as in a URL, with brackets around an IPv6 address. */

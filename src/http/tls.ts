@@ -6,7 +6,8 @@
  * node:tls is used because `Bun.serve` and Bun's node:https do not show a handler the client's certificate.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { readCertificate } from "../domain/certificates.ts";
 import { resolvesWithin } from "../domain/deadline.ts";
@@ -34,7 +35,7 @@ export type TlsLimits = {
   readonly maxConnectionsPerAddress: number;
 };
 
-type TerminatorOptions = {
+export type TerminatorOptions = {
   readonly credentials: TlsCredentials;
   readonly limits: TlsLimits;
   readonly innerPort: number;
@@ -119,22 +120,33 @@ export async function openTlsTerminator(
   server.on("connection", connections.open);
   // Bun does not close the connection of a handshake that failed or took too long.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(at, () => {
-      server.off("error", reject);
-      resolve();
-    });
+  return listen(server, at, connections.destroy, () => {
+    isClosing = true;
+    connections.destroyHandshakes();
   });
+}
+
+/**
+ * Opens a port.
+ * @param destroy destroys the connections that are left after the time limit of `close`
+ * @param onClose called when the server has stopped listening
+ * @throws Error of the runtime, such as EADDRINUSE
+ */
+export async function listen(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number },
+  destroy: () => void,
+  onClose = () => {},
+) {
+  await once(server.listen({ host, port }), "listening");
   return {
     port: (server.address() as AddressInfo).port,
-    /** Stops listening, ends handshakes, and resolves when all connections have ended; destroys them after `withinMs`. */
+    /** Stops listening, and resolves when all connections have ended; destroys them after `withinMs`. */
     async close(withinMs: number): Promise<void> {
-      isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      connections.destroyHandshakes();
+      onClose();
       await resolvesWithin(withinMs, closed);
-      connections.destroy();
+      destroy();
     },
   };
 }
@@ -151,20 +163,16 @@ function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
 
 /** Checks that the key fits the certificate: a runtime may report that at the first handshake only. */
 function assertCredentials({ cert, key }: TlsCredentials): void {
+  const refused = (text: string, cause?: unknown) => new TvsError("REFUSED", text, { cause });
   let fits = false;
   try {
     fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
   } catch (error) {
     const text =
       "the TLS certificate or its key cannot be read: both must be PEM files, the key without a passphrase";
-    throw new TvsError("REFUSED", text, { cause: error });
+    throw refused(text, error);
   }
-  if (!fits) {
-    throw new TvsError(
-      "REFUSED",
-      "the TLS key does not belong to the TLS certificate: give the pair's own key",
-    );
-  }
+  if (!fits) throw refused("the TLS key does not belong to the TLS certificate: give the pair's own key");
 }
 
 /** Counts the TLS port's connections, in total and by IP address, from before the TLS handshake. */
@@ -172,18 +180,14 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
   type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
   // The keys are the client's address and port, because on Deno the TLS socket is another object than the TCP socket.
   const open = new Map<string, Connection>();
-  const perBlock = new Map<string, number>();
   const warn = createThrottledWarning(
     "the TLS port has closed connections beyond its limit; a proxy is named by --trusted-proxy",
   );
 
-  function leave(name: string): void {
-    const connection = open.get(name);
-    if (connection === undefined) return;
-    open.delete(name);
-    const left = (perBlock.get(connection.block) ?? 1) - 1;
-    if (left === 0) perBlock.delete(connection.block);
-    else perBlock.set(connection.block, left);
+  function isCrowded(block: string): boolean {
+    let count = 0;
+    for (const connection of open.values()) if (connection.block === block) count++;
+    return count >= limits.maxConnectionsPerAddress;
   }
 
   return {
@@ -191,19 +195,15 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
       socket.on("error", () => socket.destroy());
       const { remoteAddress = "" } = socket;
       const block = deriveRateLimitKeys(remoteAddress)[0] ?? "";
-      const count = perBlock.get(block) ?? 0;
-      const isCrowded = count >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
-      if (isCrowded || open.size >= limits.maxConnections) {
+      if (open.size >= limits.maxConnections || (!isTrusted(remoteAddress) && isCrowded(block))) {
         warn({ connections: open.size });
         socket.destroy();
         return;
       }
       const name = nameOf(socket);
-      leave(name);
       open.set(name, { block, socket, isSecure: false });
-      perBlock.set(block, count + 1);
       socket.once("close", () => {
-        if (open.get(name)?.socket === socket) leave(name);
+        if (open.get(name)?.socket === socket) open.delete(name);
       });
     },
     /** Records that a connection's TLS handshake is done. */
@@ -215,7 +215,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
       connection.socket = socket;
       connection.isSecure = true;
       socket.once("close", () => {
-        if (open.get(name) === connection) leave(name);
+        if (open.get(name) === connection) open.delete(name);
       });
     },
     destroyHandshakes(): void {

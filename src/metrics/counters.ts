@@ -7,7 +7,7 @@ import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Outbox } from "../store/outbox.ts";
-import { durationBucketCount, findDurationBucket } from "./durations.ts";
+import { createDurations, recordDuration } from "./durations.ts";
 
 /** The kind of a request: a public lookup, a call that needs a partner's credential, or anything else. */
 export type TrafficKind = "public" | "partner" | "other";
@@ -51,15 +51,14 @@ function histogramOf(name: string, bounds: readonly number[]) {
   return new Histogram({ ...findMetricFamily(name), registers: [], buckets: [...bounds] });
 }
 
-const newDurations = () => new Float64Array(durationBucketCount);
-const newRoute = (traffic: TrafficKind) => ({ traffic, durations: newDurations() });
+const newRoute = (traffic: TrafficKind) => ({ traffic, durations: createDurations() });
 
 /** What was counted between two points of the console's charts. */
 export type IntervalCounts = ReturnType<typeof newInterval>;
 
 /** Starts an interval. @param signingPeak the signatures that callers wait for now; it only rises in the interval */
 const newInterval = (signingPeak: number) => ({
-  durations: { public: newDurations(), partner: newDurations(), other: newDurations() },
+  durations: { public: createDurations(), partner: createDurations(), other: createDurations() },
   ...{ refused: 0, failed: 0, delivered: 0, undelivered: 0 },
   ...{ signatures: 0, signingPeak, commits: 0, writes: 0 },
   /** How late the event loop ran a timer at most, in milliseconds. */
@@ -99,9 +98,8 @@ export function createCounters(table: readonly CountedRoute[]) {
       requests.inc({ route, method: methods.includes(method) ? method : "other", status });
       durations.observe({ route }, durationMs / 1000);
       const counted = routes.get(route) ?? other;
-      const bucket = findDurationBucket(durationMs);
-      for (const counts of [counted.durations, interval.durations[counted.traffic]])
-        counts[bucket] = (counts[bucket] as number) + 1;
+      recordDuration(counted.durations, durationMs);
+      recordDuration(interval.durations[counted.traffic], durationMs);
       if (status >= 500) interval.failed++;
       else if (status >= 400) interval.refused++;
     },

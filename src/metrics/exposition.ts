@@ -153,22 +153,16 @@ function byLabel(
   return Object.entries(values).map(([name, value]) => ({ value, labels: { ...shared, [label]: name } }));
 }
 
-/** Makes the text that Prometheus scrapes (exposition format 0.0.4). */
-export type Exposition = ReturnType<typeof createExposition>;
+export const expositionType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-export function createExposition(sources: MetricsSources) {
-  return {
-    contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    async text(): Promise<string> {
-      const registry = new Registry();
-      for (const metric of [...sources.counters.metrics, sources.refusals.metric])
-        registry.registerMetric(metric);
-      const state = await readMetrics(sources);
-      for (const [name, read] of Object.entries(readers))
-        registry.registerMetric(asMetric(name, read(state)));
-      return registry.metrics();
-    },
-  };
+/** Makes the text that Prometheus scrapes (exposition format 0.0.4). */
+export async function formatExposition(sources: MetricsSources): Promise<string> {
+  const registry = new Registry();
+  for (const metric of [...sources.counters.metrics, sources.refusals.metric])
+    registry.registerMetric(metric);
+  const state = await readMetrics(sources);
+  for (const [name, read] of Object.entries(readers)) registry.registerMetric(asMetric(name, read(state)));
+  return registry.metrics();
 }
 
 /** Makes a metric of values that were already read. The registry uses only these members, so the cast is safe. */

@@ -1,5 +1,5 @@
 import type { Counters, IntervalCounts, TrafficKind } from "./counters.ts";
-import { durationBucketCount, percentileMs } from "./durations.ts";
+import { createDurations, percentileMs } from "./durations.ts";
 
 /** A point of the console's charts: figures since the previous point. Rates are per second, durations and `at` in ms. */
 export type HistoryPoint = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
@@ -39,9 +39,8 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
     /** Returns the points after a time, the oldest first. */
     points: (since: number): HistoryPoint[] => points.filter(({ at }) => at > since),
     percentiles(traffic: TrafficKind): { p50: number | null; p99: number | null } {
-      const sum = new Float64Array(durationBucketCount);
-      for (const { [traffic]: durations } of recent)
-        for (const [bucket, count] of durations.entries()) sum[bucket] = (sum[bucket] as number) + count;
+      const sum = createDurations();
+      for (const { [traffic]: durations } of recent) sum.add(durations);
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
     },
     sample,
@@ -51,7 +50,7 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
 
 function pointOf({ durations, commits, writes, ...interval }: IntervalCounts, seconds: number) {
   const rate = (count: number) => count / seconds;
-  const requestRate = (kind: TrafficKind) => rate(durations[kind].reduce((sum, count) => sum + count, 0));
+  const requestRate = (kind: TrafficKind) => rate(durations[kind].count);
   return {
     publicRate: requestRate("public"),
     partnerRate: requestRate("partner"),

@@ -4,7 +4,7 @@ import { parentPort, type Worker } from "node:worker_threads";
 import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
 import { laneCount } from "./crypto-mb.ts";
-import { hashBytes } from "./engine.ts";
+import type { SigningInput } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { QueueHelper, SignedGroup } from "./queue.ts";
 
@@ -15,11 +15,13 @@ type Kids = ReadonlySet<string>;
 type Order =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
-  /** `hashes`: the SHA-256 hashes to sign with this key in one call (at most eight), concatenated. */
-  | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
+  /** The SHA-256 hashes to sign with this key in one call, at most eight. */
+  | { readonly kind: "sign"; readonly kid: string; readonly messages: readonly Message[] };
 
-/** A message from a signer thread: `ready` once, then each group's concatenated signatures and their time. */
-type Reply = "ready" | { readonly signatures: Uint8Array; readonly ms: number };
+type Message = Pick<SigningInput, "hash">;
+
+/** A message from a signer thread: `ready` once, then each group. */
+type Reply = "ready" | SignedGroup;
 
 export type SignerThreadOptions = {
   readonly count: number;
@@ -73,7 +75,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   let worker: Worker | null = null;
   let isReady = false;
   let mayStartAtMs = 0;
-  const inHand: (PromiseWithResolvers<SignedGroup> & { readonly size: number })[] = [];
+  const inHand: PromiseWithResolvers<SignedGroup>[] = [];
 
   function die(detail: string): void {
     mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
@@ -102,9 +104,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
       for (const key of keys()) load(key);
       return;
     }
-    const { size = 1, resolve } = inHand.shift() ?? {};
-    const signatures = partsOf(reply.signatures, reply.signatures.length / size);
-    resolve?.({ signatures, signatureMs: reply.ms / size });
+    inHand.shift()?.resolve(reply);
   }
 
   const order = (given: Order, moved: ArrayBuffer[] = []) => worker?.postMessage(given, moved);
@@ -125,10 +125,10 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
       }
       return isReady ? groupsOfThread : 0;
     },
-    sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<SignedGroup> {
-      const group = { ...Promise.withResolvers<SignedGroup>(), size: messages.length };
+    sign(kid: string, messages: readonly Message[]): Promise<SignedGroup> {
+      const group = Promise.withResolvers<SignedGroup>();
       inHand.push(group);
-      order({ kind: "sign", kid, hashes: joined(messages.map(({ hash }) => hash)) });
+      order({ kind: "sign", kid, messages: messages.map(({ hash }) => ({ hash })) });
       return group.promise;
     },
     async end(): Promise<void> {
@@ -150,21 +150,8 @@ export async function runSignerThread(data: OpensslOptions): Promise<void> {
     if (order.kind === "load") return void engine.load(order.kid, order.pkcs8);
     if (order.kind === "keep") return engine.keep(order.kids);
     const startedAt = performance.now();
-    const messages = partsOf(order.hashes, hashBytes).map((hash) => ({ hash }));
-    const signatures = joined(engine.sign(order.kid, messages));
-    reply({ signatures, ms: performance.now() - startedAt });
+    const signatures = engine.sign(order.kid, order.messages);
+    reply({ signatures, signatureMs: (performance.now() - startedAt) / signatures.length });
   });
   reply("ready");
-}
-
-/** Splits bytes into parts of `size` bytes. */
-function partsOf(bytes: Uint8Array, size: number): Uint8Array[] {
-  return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const size = parts[0]?.length ?? 0;
-  const bytes = new Uint8Array(parts.length * size);
-  for (const [at, part] of parts.entries()) bytes.set(part, at * size);
-  return bytes;
 }

@@ -9,10 +9,6 @@ type Example = { readonly file: string; readonly source: string };
 export const exampleKinds = ["ask", "verify", "receive", "events"] as const;
 export type ExampleKind = (typeof exampleKinds)[number];
 
-function isExample(name: string): name is ExampleKind {
-  return exampleKinds.some((kind) => kind === name);
-}
-
 type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   /** The name of the folder in data/examples, and the value of `?code=`. */
   readonly id: string;
@@ -65,47 +61,35 @@ const parts = new Map(
   }),
 );
 
-/** Fills the placeholders of a part of getting-started.sh. @param file an example of the chosen language */
-function filled(part: string, { issuer, apiKey, partnerId, code }: GuideContext, file = ""): string {
-  const api = `${issuer}/v1/inter-agency`;
-  const run = code.run.replace("{file}", file);
-  const values: Readonly<Record<string, unknown>> = {
-    ...asked,
-    ...{ issuer, apiKey, partnerId, api, language: code.id, file, run },
-  };
-  return (parts.get(part) ?? "").replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
-}
-
-/** Makes the commands that download an example from this service and run it (decision D14.2). */
-function runExample(kind: ExampleKind, at: GuideContext): string {
-  const { file } = at.code[kind];
-  const fetched = filled("fetch", at, file);
-  const started = filled(kind, at, file);
-  if (kind !== "receive") return `${fetched}\n${started}`;
-  const secret = `${fetched}\n${filled("secret", at)}`;
-  return at.code.isServer ? `${secret}\n${started}` : secret;
-}
-
 export type GuideStep =
   | ExampleKind
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
-export function listStepCommands(step: GuideStep, at: GuideContext): string {
-  const { prepare, isServer, receive } = at.code;
-  if (step === "prepare") return prepare ?? "";
+/** Lists the parts of getting-started.sh of each step that has not only the part of its own name (decision D14.2). */
+const partsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly string[]>> => ({
+  ask: ["fetch", "ask"],
+  verify: ["fetch", "verify"],
+  events: ["fetch", "events"],
+  receive: ["fetch", "secret", ...(isServer ? ["receive"] : [])],
   // The commands sign a delivery as the service does, and pass it to the reader's receiver.
-  if (step === "delivery")
-    return `${filled("sign", at)}\n${filled(isServer ? "send" : "check", at, receive.file)}`;
+  delivery: ["sign", isServer ? "send" : "check"],
   // The sandbox sends the delivery, signed with the secret of the demo partner's endpoint.
-  if (step === "sandbox-delivery")
-    return [
-      filled("sandbox-endpoint", at),
-      filled("receive", at, receive.file),
-      filled("sandbox-event", at),
-    ].join("\n");
-  return isExample(step) ? runExample(step, at) : filled(step, at);
+  "sandbox-delivery": ["sandbox-endpoint", "receive", "sandbox-event"],
+});
+
+/** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
+export function listStepCommands(step: GuideStep, { issuer, apiKey, partnerId, code }: GuideContext): string {
+  if (step === "prepare") return code.prepare ?? "";
+  const { file } = code[exampleKinds.find((kind) => kind === step) ?? "receive"];
+  const values: Readonly<Record<string, unknown>> = {
+    ...asked,
+    ...{ issuer, apiKey, partnerId, file, language: code.id },
+    api: `${issuer}/v1/inter-agency`,
+    run: code.run.replace("{file}", file),
+  };
+  const commands = (partsOf(code)[step] ?? [step]).map((part) => parts.get(part) ?? "");
+  return commands.join("\n").replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
 }
 
 /** The calls of the page's buttons, in order. Paths are relative to the page's URL. */

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { manualTopics } from "../../src/manual.ts";
-import { createExposition, type MetricsSources } from "../../src/metrics/exposition.ts";
+import { formatExposition, type MetricsSources } from "../../src/metrics/exposition.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { testTimeoutMs } from "../harness/program.ts";
@@ -43,7 +43,7 @@ function seriesIn(text: string, at: number): Series[] {
 async function scrape(world: TestConsole, change: Change, own: Partial<MetricsSources>): Promise<Series[]> {
   const { readings, keys, credentials } = checkInput(change);
   const current = () => ({ ...world.service.configuration.current(), keys, credentials });
-  const { text } = createExposition({
+  const text = await formatExposition({
     ...world.metrics,
     ...{ configuration: { current }, clock: { now: () => now }, startedAt: now },
     readings: async () => ({ readings, hasFailed: false }),
@@ -55,7 +55,7 @@ async function scrape(world: TestConsole, change: Change, own: Partial<MetricsSo
     build: { version: "1", runtime: "any", environment: "live" },
     ...own,
   });
-  return seriesIn(await text(), now);
+  return seriesIn(text, now);
 }
 
 function seriesName(name: string, labels: Readonly<Record<string, string>> = {}): string {

@@ -20,10 +20,10 @@ function nextPoint() {
 }
 
 test("a point of the history has rates and percentiles since the last point, for each kind of traffic", () => {
-  for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 2);
+  for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 1.9);
   counters.requested("/lookup", "GET", 429, 500);
   counters.requested("/batch", "POST", 503, 40);
-  counters.requested("/nowhere", "GET", 404, 1);
+  counters.requested("/nowhere", "GET", 404, 0.9);
   const point = nextPoint();
   expect(point?.publicRate).toBeGreaterThan(0);
   expect((point?.publicRate ?? 0) / (point?.partnerRate ?? 1)).toBeCloseTo(100);

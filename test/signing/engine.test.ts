@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { type KeyRing, keyRingOf } from "../../src/domain/keys.ts";
+import { keyRingOf } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { aRing, fixtureKey, isSignedBy, signOne } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
-import { cryptoMbFile, expectSigned, signerThreads, startThreads } from "./machine.ts";
+import { cryptoMbFile, expectSigned, signerThreads, startThreads, withSigner } from "./machine.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const noKey = { code: "SIGNER_UNAVAILABLE" };
@@ -31,28 +31,16 @@ const engines: readonly (readonly [
   ["WebCrypto", true, { engine: "webcrypto" }, { name: "DataError" }],
 ];
 
-async function withSigner(
-  options: Engine,
-  ring: KeyRing | null,
-  act: (signer: ChosenSigner) => Promise<void>,
-): Promise<void> {
-  const signer = await openSigner({ secrets, ...options });
-  try {
-    if (ring !== null) {
-      await signer.load(ring);
-      await startThreads(signer, ring.active.kid, options.threads?.count ?? 0);
-    }
-    await act(signer);
-  } finally {
-    await signer.close();
-  }
-}
-
 for (const [name, isHere, options, unreadableKey = noKey] of engines) {
   describe.if(isHere)(`signing with ${name}`, () => {
-    test("the signer signs with the key that the call names, active or pending", async () => {
-      const ring = await aRing("active", "pending");
-      await withSigner(options, ring, async (signer) => {
+    const withStartedSigner = (act: Parameters<typeof withSigner>[1]) =>
+      withSigner(options, async (signer, ring) => {
+        await startThreads(signer, ring.active.kid, options.threads?.count ?? 0);
+        await act(signer, ring);
+      });
+
+    test("the signer signs with the key that the call names, active or pending", () =>
+      withStartedSigner(async (signer, ring) => {
         const kids = [ring.active.kid, ring.pending.kid] as const;
         for (const [kid, other] of [kids, kids.toReversed() as [string, string]]) {
           const signature = await signOne(signer, kid, "input");
@@ -60,12 +48,10 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
           expect(isSignedBy(ring, kid, { input: "input", signature })).toBe(true);
           expect(isSignedBy(ring, other, { input: "input", signature })).toBe(false);
         }
-      });
-    });
+      }));
 
-    test("the signer returns to each of many callers its own signatures, in order", async () => {
-      const ring = await aRing("active", "pending");
-      await withSigner(options, ring, async (signer) => {
+    test("the signer returns to each of many callers its own signatures, in order", () =>
+      withStartedSigner(async (signer, ring) => {
         const asked = range(60).map((call) => {
           const { kid } = call % 3 === 0 ? ring.pending : ring.active;
           const bulk = call % 2 === 0;
@@ -76,13 +62,11 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         for (const [call, { kid, inputs }] of asked.entries()) expectSigned(ring, kid, inputs, signed[call]);
         expect(signed.map(({ length }) => length)).toEqual(asked.map(({ inputs }) => inputs.length));
         expect(await signer.sign(ring.active.kid, [])).toEqual([]);
-      });
-    });
+      }));
 
-    test("a call that waits during a rotation is signed with the old key, and later calls for that key are refused", async () => {
-      const before = await aRing("active", "pending");
-      const after = await aRing("pending", "stranger");
-      await withSigner(options, before, async (signer) => {
+    test("a call that waits during a rotation is signed with the old key, and later calls for that key are refused", () =>
+      withStartedSigner(async (signer, before) => {
+        const after = await aRing("pending", "stranger");
         const asked = range(200).map((i) => `before ${i}`);
         const waiting = asked.map((input) => signOne(signer, before.active.kid, input, { bulk: true }));
         const batch = signer.sign(before.active.kid, asked, { bulk: true });
@@ -93,21 +77,18 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         const late = range(40).map((i) => `after ${i}`);
         const signed = await signer.sign(after.active.kid, late, { bulk: true });
         expectSigned(after, after.active.kid, late, signed);
-      });
-    });
+      }));
 
-    test("the signer refuses a key that is not loaded", async () => {
-      const ring = await aRing("active", "pending");
-      await withSigner(options, null, async (signer) => {
-        expect(await catchError(signOne(signer, ring.active.kid, "x"))).toMatchObject(noKey);
-        await signer.load(ring);
+    test("the signer refuses a key that is not loaded", () =>
+      withStartedSigner(async (signer, ring) => {
         expect(await catchError(signOne(signer, "another", "x"))).toMatchObject(noKey);
-      });
-    });
+        const empty = await openSigner({ secrets, ...options });
+        expect(await catchError(signOne(empty, ring.active.kid, "x"))).toMatchObject(noKey);
+        await empty.close();
+      }));
 
-    test("the signer keeps the old keys if the new keys cannot be opened", async () => {
-      const before = await aRing("active", "pending");
-      await withSigner(options, before, async (signer) => {
+    test("the signer keeps the old keys if the new keys cannot be opened", () =>
+      withStartedSigner(async (signer, before) => {
         const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
         const destroyed = keyRingOf([{ ...before.pending, state: "active" }, broken]);
         expect(await catchError(signer.load(destroyed))).toMatchObject({ code: "INTERNAL" });
@@ -115,19 +96,16 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         const unreadable = keyRingOf([before.active, { ...broken, sealed }]);
         expect(await catchError(signer.load(unreadable))).toMatchObject(unreadableKey);
         expect(await signOne(signer, before.active.kid, "x")).toHaveLength(342);
-      });
-    });
+      }));
   });
 }
 
 // signer.test.ts tests the fallback of a machine without OpenSSL 3.
-test.if(hasOpenssl)("OpenSSL makes the same signatures as WebCrypto, for inputs of any length", async () => {
-  const ring = await aRing("active", "pending");
-  const { kid } = ring.active;
-  const inputs = [0, 1, 700, 16_385, 100_000].map((length) => "a1".repeat(length).slice(0, length));
-  await withSigner({ engine: "webcrypto" }, ring, (webCrypto) =>
-    withSigner(openssl, ring, async (signer) => {
+test.if(hasOpenssl)("OpenSSL makes the same signatures as WebCrypto, for inputs of any length", () =>
+  withSigner({ engine: "webcrypto" }, (webCrypto, { active: { kid } }) =>
+    withSigner(openssl, async (signer) => {
+      const inputs = [0, 1, 700, 16_385, 100_000].map((length) => "a1".repeat(length).slice(0, length));
       expect(await signer.sign(kid, inputs)).toEqual(await webCrypto.sign(kid, inputs));
     }),
-  );
-});
+  ),
+);

@@ -1,12 +1,14 @@
-import { expect } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyRing } from "../../src/domain/keys.ts";
+import { configureLog } from "../../src/logger.ts";
 import { type CryptoMb, findCryptoMb, openCryptoMb } from "../../src/signing/crypto-mb.ts";
-import type { ChosenSigner, SignerOptions } from "../../src/signing/signer.ts";
+import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
-import { isSignedBy } from "../harness/keys.ts";
+import { aRing, isSignedBy } from "../harness/keys.ts";
 import { mainUrl } from "../harness/program.ts";
+import { secrets } from "../harness/samples.ts";
 
 const file = process.env.TVS_CRYPTO_MB ?? findCryptoMb();
 
@@ -49,4 +51,30 @@ export async function startThreads(signer: ChosenSigner, kid: string, count: num
     await signer.sign(kid, ["one", "two", "three"], { bulk: true });
     return signer.threads().running === count;
   });
+}
+
+/** Opens a signer with its threads for a test, and loads the ring of the keys `active` and `pending`. */
+export async function withSigner(
+  options: Omit<SignerOptions, "secrets">,
+  act: (signer: ChosenSigner, ring: KeyRing) => Promise<void>,
+): Promise<void> {
+  const signer = await openSigner({ secrets, ...options });
+  const ring = await aRing("active", "pending");
+  try {
+    await signer.load(ring);
+    await act(signer, ring);
+  } finally {
+    await signer.close();
+  }
+}
+
+/** Collects the lines of the log during each test of a file. */
+export function collectLog(): { level: string; message: string }[] {
+  const logged: { level: string; message: string }[] = [];
+  beforeEach(() => {
+    logged.length = 0;
+    configureLog((line) => logged.push(JSON.parse(line)));
+  });
+  afterEach(() => configureLog(() => {}));
+  return logged;
 }

@@ -1,37 +1,19 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SigningEngine } from "../../src/config.ts";
-import { configureLog } from "../../src/logger.ts";
+import type { KeyRing } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { aRing, isSignedBy, signOne } from "../harness/keys.ts";
+import { isSignedBy, signOne } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
+import { collectLog, withSigner } from "./machine.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
-let logged: string[] = [];
-
-beforeEach(() => {
-  logged = [];
-  configureLog((line) => logged.push(line));
-});
-afterEach(() => configureLog(() => {}));
-
-async function withSigner(
-  options: { engine: SigningEngine } & Partial<SignerOptions>,
-  act: (signer: ChosenSigner) => Promise<void>,
-): Promise<void> {
-  const signer = await openSigner({ secrets, ...options });
-  try {
-    await act(signer);
-  } finally {
-    await signer.close();
-  }
-}
+const logged = collectLog();
 
 /** The path of the C library, which can be opened and has none of OpenSSL's functions. */
 function cLibrary(): string | undefined {
@@ -39,26 +21,27 @@ function cLibrary(): string | undefined {
   return /\/\S*(?:libc\.so|ld-musl)\S*/.exec(readFileSync("/proc/self/maps", "utf8"))?.[0];
 }
 
-test("the chosen signing engine is logged in one line, and it signs", async () => {
-  const ring = await aRing("active", "pending");
-  await withSigner({ engine: "auto" }, async (signer) => {
-    await signer.load(ring);
+async function expectToSign(signer: ChosenSigner, ring: KeyRing): Promise<void> {
+  const signature = await signOne(signer, ring.active.kid, input);
+  expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
+}
+
+test("the chosen signing engine is logged in one line, and it signs", () =>
+  withSigner({ engine: "auto" }, async (signer, ring) => {
     // The engine depends on the machine.
-    expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
+    expect(logged.filter(({ message }) => message.includes("signing with")).length).toBe(1);
     expect(signer.reason === null).toBe(signer.engine.name !== "webcrypto");
-    const signature = await signOne(signer, ring.active.kid, input);
-    expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
-  });
-});
+    await expectToSign(signer, ring);
+  }));
 
 test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unless it is required", () =>
   withTempDir(async (folder) => {
-    const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
-    for (const cryptoMbFile of libraries) {
-      logged = [];
+    for (const cryptoMbFile of [join(folder, "none.so"), findLibcrypto() ?? ""]) {
+      logged.length = 0;
       await withSigner({ engine: "auto", cryptoMbFile }, async (signer) => {
         expect(signer.engine.name).not.toBe("crypto_mb");
-        expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
+        const refusals = logged.filter(({ message }) => message.includes("signing without crypto_mb"));
+        expect(refusals).toHaveLength(1);
       });
       const message = expect.stringContaining("libcrypto-mb11");
       const error = await catchError(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
@@ -69,20 +52,16 @@ test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unl
 
 test("a service uses WebCrypto if OpenSSL is missing or is another library, and logs this in one line", () =>
   withTempDir(async (folder) => {
-    const ring = await aRing("active", "pending");
     await writeFile(join(folder, "text.so"), "no library");
     const other = cLibrary();
     const names = ["none.so", "text.so"].map((name) => join(folder, name));
-    const libraries = other === undefined ? names : [...names, other];
-    for (const library of libraries) {
-      logged = [];
-      await withSigner({ engine: "auto", library }, async (signer) => {
-        await signer.load(ring);
+    for (const library of other === undefined ? names : [...names, other]) {
+      logged.length = 0;
+      await withSigner({ engine: "auto", library }, async (signer, ring) => {
         expect(signer.engine.name).toBe("webcrypto");
         expect(signer.reason).toBeString();
-        expect(logged.map((line) => JSON.parse(line).level)).toEqual(["WARN"]);
-        const signature = await signOne(signer, ring.active.kid, input);
-        expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
+        expect(logged.map(({ level }) => level)).toEqual(["WARN"]);
+        await expectToSign(signer, ring);
       });
       const message = expect.stringContaining("TVS_SIGNING_ENGINE");
       const error = await catchError(openSigner({ secrets, engine: "openssl", library }));

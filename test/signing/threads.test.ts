@@ -1,30 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { configureLog } from "../../src/logger.ts";
+import { describe, expect, test } from "bun:test";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import type { SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
-import { aRing } from "../harness/keys.ts";
-import { secrets } from "../harness/samples.ts";
-import { expectSigned, signerThreads, startThreads } from "./machine.ts";
+import { collectLog, expectSigned, signerThreads, startThreads, withSigner } from "./machine.ts";
 
 type StartThread = NonNullable<SignerOptions["threads"]>["start"];
 
-let logged: { level: string; message: string }[] = [];
-
-beforeEach(() => {
-  logged = [];
-  configureLog((line) => logged.push(JSON.parse(line)));
-});
-afterEach(() => configureLog(() => {}));
+const logged = collectLog();
 
 describe.if(findLibcrypto() !== undefined)("signer threads", () => {
-  test("a signer thread starts when signatures wait; if it is killed, no signature is lost and another one starts", async () => {
-    const ring = await aRing("active", "pending");
-    const { kid } = ring.active;
+  test("a signer thread starts when signatures wait; if it is killed, no signature is lost and another one starts", () => {
     const { options, workers } = signerThreads(2);
-    const signer = await openSigner({ secrets, engine: "openssl", threads: options });
-    try {
-      await signer.load(ring);
+    return withSigner({ engine: "openssl", threads: options }, async (signer, ring) => {
+      const { kid } = ring.active;
       await signer.sign(kid, ["alone"]);
       expect(workers).toEqual([]);
       await startThreads(signer, kid, 2);
@@ -41,9 +29,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       // The new thread has the keys.
       const again = await signer.sign(kid, inputs, { bulk: true });
       expect(again).toEqual(signatures);
-    } finally {
-      await signer.close();
-    }
+    });
   });
 
   test.each<[fault: string, started: (real: StartThread) => ReturnType<StartThread>]>([
@@ -54,20 +40,15 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
         throw new Error("EAGAIN");
       },
     ],
-  ])("the calling thread signs when signer threads %s", async (_fault, started) => {
-    const ring = await aRing("active", "pending");
+  ])("the calling thread signs when signer threads %s", (_fault, started) => {
     const { options } = signerThreads(1);
-    const start = () => started(options.start);
-    const signer = await openSigner({ secrets, engine: "openssl", threads: { ...options, start } });
-    try {
-      await signer.load(ring);
+    const threads = { ...options, start: () => started(options.start) };
+    return withSigner({ engine: "openssl", threads }, async (signer, ring) => {
       const sign = () => signer.sign(ring.active.kid, ["one", "two", "three"]);
       expect(await sign()).toHaveLength(3);
       await until(() => signer.threads().deaths > 0);
       expect(await sign()).toHaveLength(3);
       expect(signer.threads().running).toBe(0);
-    } finally {
-      await signer.close();
-    }
+    });
   });
 });

@@ -2,11 +2,11 @@
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
-import type { AuditedRow } from "../../store/evidence/log.ts";
+import type { AttestedRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-type Signed = Omit<AuditedRow, "id" | "jws">;
+type Signed = Omit<AttestedRow, "id" | "jws">;
 
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["verification_id", "verificationId"],
@@ -17,18 +17,10 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
-/** The header parsed last. An audit parses few headers, because all attestations of one signing key have the same. */
-let lastHeader = { text: "", kid: undefined as unknown };
-
-function kidIn(jws: string): unknown {
-  const text = jws.slice(0, Math.max(jws.indexOf("."), 0));
-  if (text !== lastHeader.text) lastHeader = { text, kid: parse(text)?.kid };
-  return lastHeader.kid;
-}
-
 /** Finds the columns that contradict the JWS; none for a good row. @returns `jws` if the JWS is unreadable */
-export function findContradictions(row: AuditedRow): string[] {
-  const [kid, claims] = [kidIn(row.jws), readSignedClaims(row.jws)];
+export function findContradictions(row: AttestedRow): string[] {
+  const { kid } = parse(row.jws.split(".", 1)[0] ?? "") ?? {};
+  const claims = readSignedClaims(row.jws);
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
@@ -70,7 +62,7 @@ export function importPublicKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[
 }
 
 /** Verifies the signature of an attestation. @returns what is wrong with it; null for a valid signature */
-export function findForgery({ jws, kid }: AuditedRow, keys: OpenedKeys): string | null {
+export function findForgery({ jws, kid }: AttestedRow, keys: OpenedKeys): string | null {
   const key = keys.get(kid);
   if (key === undefined) return "no key of this service signed it";
   const end = jws.lastIndexOf(".");

@@ -7,7 +7,7 @@
 
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import type { AuditedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
+import type { AttestedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import { findContradictions, findForgery, importPublicKeys } from "./audit-rows.ts";
@@ -96,7 +96,7 @@ export async function auditLog(dependencies: AuditDependencies) {
   const end = Math.max(size, last);
   for (let from = 0; from < end; from += hashesPerTile) {
     const upTo = Math.min(end, from + hashesPerTile);
-    const read = await store.auditRows(from + 1, upTo);
+    const read = (await store.attested(from + 1, upTo - from)).filter(({ id }) => id <= upTo);
     const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / hashesPerTile }]);
     // Retention may delete rows during the audit. The note is read after the rows, so it names all that are missing.
     if (read.length < upTo - from) await rows.readRetention();
@@ -144,7 +144,7 @@ function createRowCheck(
   const opened = importPublicKeys(keys);
 
   /** Verifies the signature of an attestation that no checkpoint covers, or whose time is out of order. */
-  function forgeryOf(index: number, row: AuditedRow): string | null {
+  function forgeryOf(index: number, row: AttestedRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
     if (!allSignatures && !isOutOfOrder && index < signed) return null;
@@ -152,7 +152,7 @@ function createRowCheck(
     return findForgery(row, opened);
   }
 
-  function wrongIn(index: number, row: AuditedRow, leaf: Uint8Array | undefined): string | null {
+  function wrongIn(index: number, row: AttestedRow, leaf: Uint8Array | undefined): string | null {
     compared++;
     if (leaf !== undefined && !isSameHash(leafHash(row.jws), leaf))
       return "does not fit its leaf: it was changed, or one was removed or inserted here";
@@ -180,7 +180,7 @@ function createRowCheck(
       isForged = true;
       report("ATTESTATION", null, "the retention note is not signed by the log");
     },
-    check(index: number, row: AuditedRow | undefined, leaf: Uint8Array | undefined): void {
+    check(index: number, row: AttestedRow | undefined, leaf: Uint8Array | undefined): void {
       const says = row === undefined ? missing(index, leaf) : wrongIn(index, row, leaf);
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);

@@ -286,11 +286,9 @@ function behind(loss: string): TvsError {
 const pollIntervalMs = 1_000;
 /** The time between two checkpoints while there are new attestations, in milliseconds. */
 const signMs = 30_000;
-/** How often a node compares database and pinned checkpoint, in ms. Only then does it notice an old copy. */
-const reconcileMs = 500;
-
-type Scheduled = {
+type Building = {
   readonly writer: LogWriter;
+  readonly store: LogStore;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 };
@@ -299,7 +297,7 @@ type Scheduled = {
  * Appends leaves and signs checkpoints, as the leader. When it stops, it signs a last checkpoint over everything.
  * @returns a function that stops the work
  */
-export function startLogBuilding({ writer, store, clock, onError }: Scheduled & { store: LogStore }) {
+export function startLogBuilding({ writer, store, clock, onError }: Building) {
   let signedAt = Number.NEGATIVE_INFINITY;
 
   async function look(isStopped: () => boolean): Promise<void> {
@@ -323,11 +321,6 @@ export function startLogBuilding({ writer, store, clock, onError }: Scheduled & 
     const figures = await store.figures().catch(() => null);
     if ((figures?.uncoveredSince ?? null) !== null) await writer.checkpoint().catch(onError);
   };
-}
-
-/** Reconciles twice a second, so that each node pins what the leader signs. @returns a function that stops this */
-export function startReconciling({ writer, onError }: Scheduled): () => Promise<void> {
-  return repeat(writer.reconcile, { everyMs: reconcileMs, onError });
 }
 
 /** Finds the size of the largest sound tree: a checkpoint covers it, and its leaves and newest row are right. */

@@ -5,6 +5,7 @@
  */
 
 import { beforeAll, expect, test } from "bun:test";
+import type { AuditResult } from "../../../src/domain/evidence/audit.ts";
 import { createLog } from "../../../src/domain/evidence/log.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
@@ -272,21 +273,17 @@ test("the audit finds nothing in an unaltered log, with an attestation that is n
   expect(await audit(waiting, true)).toEqual({ logs, ...counts, found: 0, findings: [], isPinned: true });
 });
 
-test("the audit finds nothing after a genuine deletion by retention", async () => {
-  expect(await audit(states.pruned)).toMatchObject({ found: 0, compared: 160, deleted: 140 });
+const ofLog = (origin: string, checkpoints: number) => ({
+  origin: `verify.example.org/log${origin}`,
+  checkpoints,
 });
-
-test("the audit finds nothing in the rows of both logs after a genuine restore", async () => {
-  const result = await audit(states.restored);
-  expect(result).toMatchObject({ found: 0, compared: 200, leaves: 200 });
-  expect(result.logs).toEqual([
-    { origin: "verify.example.org/log", checkpoints: 8 },
-    { origin: "verify.example.org/log/2", checkpoints: 3 },
-  ]);
-});
-
-test("a new log over a complete database signs the retention note again, and the audit finds nothing", async () => {
-  expect(await audit(states.renewed)).toMatchObject({ found: 0, compared: 180, deleted: 140, leaves: 320 });
+test.each<[work: string, Name, Partial<AuditResult>]>([
+  ["deletion by retention", "pruned", { compared: 160, deleted: 140 }],
+  ["restore", "restored", { compared: 200, leaves: 200, logs: [ofLog("", 8), ofLog("/2", 3)] }],
+  // The new log has signed the retention note again.
+  ["new log over a complete database", "renewed", { compared: 180, deleted: 140, leaves: 320 }],
+])("the audit finds nothing after a genuine %s", async (_work, name, result) => {
+  expect(await audit(states[name])).toMatchObject({ found: 0, ...result });
 });
 
 test("the audit finds nothing after a new log that accepts the loss of the newest rows", async () => {

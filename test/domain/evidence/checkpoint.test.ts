@@ -1,10 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  beginNextLog,
-  createLogWriter,
-  startLogBuilding,
-  startReconciling,
-} from "../../../src/domain/evidence/checkpoint.ts";
+import { beginNextLog, createLogWriter, startLogBuilding } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   decryptCheckpointKey,
   ensureLog,
@@ -14,6 +9,7 @@ import {
   readHead,
   requireHead,
 } from "../../../src/domain/evidence/log.ts";
+import { repeat } from "../../../src/domain/serial.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
@@ -24,6 +20,8 @@ import { aNode, notesIn } from "./audited-register.ts";
 
 type World = ReturnType<typeof aNode> & {
   attestAll(...numbers: number[]): Promise<unknown>;
+  /** Stores attestations, and signs a checkpoint over them. */
+  sign(...numbers: number[]): ReturnType<World["writer"]["checkpoint"]>;
   run(sql: string, ...args: string[]): Promise<unknown>;
 };
 
@@ -31,58 +29,41 @@ async function withLog(run: (world: World) => Promise<void>) {
   await withStores(async ({ driver }) => {
     const node = aNode(driver);
     await ensureLog(node.dependencies);
+    const attestAll = (...numbers: number[]) =>
+      attest(
+        driver,
+        numbers.map((n) => anAttestation(n)),
+      );
     await run({
       ...node,
-      attestAll: (...numbers) =>
-        attest(
-          driver,
-          numbers.map((n) => anAttestation(n)),
-        ),
+      attestAll,
+      sign: (...numbers) => attestAll(...numbers).then(node.writer.checkpoint),
       run: (sql, ...args) => driver.batch([{ sql, args }]),
     });
   });
 }
 
 describe("signing", () => {
-  test("a checkpoint covers every attestation that was committed before it, and names the previous checkpoint", () =>
-    withLog(async ({ writer, pinned, attestAll }) => {
-      await attestAll(1, 2);
-      const first = await writer.checkpoint();
-      await attestAll(3);
-      const second = await writer.checkpoint();
-      expect([first?.size, second?.size]).toEqual([2, 3]);
-      expect(findPredecessorLine(requireHead(first?.note ?? ""))).toBe(makePredecessorLine(null));
-      expect(findPredecessorLine(requireHead(second?.note ?? ""))).toBe(
-        makePredecessorLine(first?.note ?? ""),
-      );
-      expect(pinned.note).toBe(second?.note ?? "");
-    }));
-
   test("one tree gets one checkpoint, and an empty tree gets none", () =>
-    withLog(async ({ driver, writer, attestAll }) => {
+    withLog(async ({ driver, writer, sign }) => {
       expect(await writer.checkpoint()).toBeNull();
-      await attestAll(1);
-      const signed = await writer.checkpoint();
+      const signed = await sign(1);
       expect(await writer.checkpoint()).toEqual(signed);
       expect(await notesIn(driver)).toHaveLength(1);
     }));
 
   test("the time of a checkpoint is never earlier than the previous one, even if the clock goes back", () =>
-    withLog(async ({ writer, clock, attestAll }) => {
-      await attestAll(1);
-      const first = await writer.checkpoint();
+    withLog(async ({ clock, sign }) => {
+      const first = await sign(1);
       clock.add(-3_600_000);
-      await attestAll(2);
-      expect((await writer.checkpoint())?.signedAt).toBe(first?.signedAt ?? 0);
+      expect((await sign(2))?.signedAt).toBe(first?.signedAt ?? 0);
     }));
 
   test("the time of the next checkpoint depends on the signed time of the last one, not on its column signed_at", () =>
-    withLog(async ({ writer, clock, attestAll, run }) => {
-      await attestAll(1);
-      await writer.checkpoint();
+    withLog(async ({ clock, run, sign }) => {
+      await sign(1);
       await run("UPDATE log_checkpoints SET signed_at = 9999999999000");
-      await attestAll(2);
-      expect((await writer.checkpoint())?.signedAt).toBe(clock.now());
+      expect((await sign(2))?.signedAt).toBe(clock.now());
     }));
 
   test("the first checkpoint covers thousands of attestations that were committed before the log began", () =>
@@ -93,9 +74,8 @@ describe("signing", () => {
     }));
 
   test("one of two checkpoints with the same predecessor is stored, the first", () =>
-    withLog(async ({ driver, store, writer, dependencies, attestAll }) => {
-      await attestAll(1);
-      await writer.checkpoint();
+    withLog(async ({ driver, store, dependencies, attestAll, sign }) => {
+      await sign(1);
       await attestAll(2);
       const other = createLogWriter({ ...dependencies, pinned: aPinnedCheckpoint() });
       // The other process signs after this process has read, and before it stores.
@@ -118,27 +98,24 @@ describe("signing", () => {
 });
 
 test("missing tree hashes that can be computed from the attestations do not count as a loss", () =>
-  withLog(async ({ writer, attestAll, run }) => {
-    await attestAll(1, 2, 3);
-    const signed = await writer.checkpoint();
+  withLog(async ({ writer, run, sign }) => {
+    const signed = await sign(1, 2, 3);
     await run("DELETE FROM log_tiles");
     expect(await writer.checkpoint()).toEqual(signed);
   }));
 
 describe("reconciling", () => {
   test("a later checkpoint that the same process pins while it reads the log does not count as a loss", () =>
-    withLog(async ({ driver, writer, pinned, dependencies, store, attestAll }) => {
+    withLog(async ({ driver, pinned, dependencies, store, attestAll, sign }) => {
       const node = aNode(driver);
-      await attestAll(1);
-      await writer.checkpoint();
+      await sign(1);
       await attestAll(2);
       await node.writer.checkpoint();
       let reads = 0;
       const newest = async () => {
         const found = await store.newest();
         if (++reads === 1) {
-          await attestAll(3);
-          await writer.checkpoint();
+          await sign(3);
         }
         return found;
       };
@@ -147,9 +124,8 @@ describe("reconciling", () => {
     }));
 
   test("a node pins no forged checkpoint, and no tree that does not extend the pinned one", () =>
-    withLog(async ({ store, writer, pinned, attestAll, run }) => {
-      await attestAll(1);
-      await writer.checkpoint();
+    withLog(async ({ store, writer, pinned, attestAll, run, sign }) => {
+      await sign(1);
       const kept = pinned.note;
       const put = (note: string) =>
         run("INSERT OR REPLACE INTO log_checkpoints (log, size, signed_at, note) VALUES (1, 2, 0, ?)", note);
@@ -166,9 +142,8 @@ describe("reconciling", () => {
     }));
 
   test("a node without a pinned checkpoint reports that it trusts the database", () =>
-    withLog(async ({ writer, dependencies, attestAll }) => {
-      await attestAll(1);
-      await writer.checkpoint();
+    withLog(async ({ dependencies, sign }) => {
+      await sign(1);
       let reports = 0;
       const fresh = createLogWriter({
         ...dependencies,
@@ -182,9 +157,8 @@ describe("reconciling", () => {
 
 describe("a new log", () => {
   test("a new log names the last known checkpoint, and signs the same tree with a new key", () =>
-    withLog(async ({ store, writer, dependencies, pinned, attestAll }) => {
-      await attestAll(1, 2);
-      const last = await writer.checkpoint();
+    withLog(async ({ store, writer, dependencies, pinned, sign }) => {
+      const last = await sign(1, 2);
       const log = await beginNextLog(dependencies, "a test");
       expect(log).toMatchObject({
         number: 2,
@@ -200,11 +174,9 @@ describe("a new log", () => {
     }));
 
   test("a new log begins with the largest stored checkpoint that the rows still fit", () =>
-    withLog(async ({ writer, dependencies, attestAll, run }) => {
-      await attestAll(1, 2);
-      await writer.checkpoint();
-      await attestAll(3, 4);
-      await writer.checkpoint();
+    withLog(async ({ writer, dependencies, attestAll, run, sign }) => {
+      await sign(1, 2);
+      await sign(3, 4);
       await run("DELETE FROM attestations WHERE id > 3");
       await attestAll(5);
       expect(await beginNextLog(dependencies, "a test")).toMatchObject({ firstSize: 2 });
@@ -212,20 +184,18 @@ describe("a new log", () => {
     }));
 
   test("two processes that begin a new log at the same time begin one after the other", () =>
-    withLog(async ({ store, writer, dependencies, attestAll }) => {
-      await attestAll(1);
-      await writer.checkpoint();
+    withLog(async ({ store, dependencies, sign }) => {
+      await sign(1);
       await Promise.all([beginNextLog(dependencies, "one"), beginNextLog(dependencies, "two")]);
       expect((await store.logs()).map(({ number }) => number)).toEqual([1, 2, 3]);
     }));
 });
 
 test("the origin of the first log follows the issuer until the log has an entry", () =>
-  withLog(async ({ store, writer, dependencies, attestAll }) => {
+  withLog(async ({ store, dependencies, sign }) => {
     await ensureLog({ ...dependencies, issuer: "https://other.example/path" });
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
-    await attestAll(1);
-    await writer.checkpoint();
+    await sign(1);
     await ensureLog(dependencies);
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
   }));
@@ -242,7 +212,7 @@ test("a running service appends to the log, signs and reconciles until it stops,
     };
     const stopBuilding = startLogBuilding({ writer, store, clock, onError });
     const other = aNode(driver);
-    const stopFollowing = startReconciling({ writer: other.writer, clock, onError });
+    const stopFollowing = repeat(other.writer.reconcile, { everyMs: 5, onError });
     await attestAll(1);
     await until(async () => (await store.newest())?.size === 1);
     await until(() => readHead(other.pinned.note)?.size === 1);

@@ -20,22 +20,21 @@ import { aNode, aSignedAttestation, attestTo, startAt } from "./audited-register
 const dayMs = 86_400_000;
 
 type World = ReturnType<typeof aNode> & {
-  sign(): Promise<unknown>;
   /** Deletes what is too old. @returns how many attestations */
   prune(): Promise<number>;
   ids(): Promise<number[]>;
 };
 
-/** Makes a log of `count` attestations, issued a second after each other and kept for ninety days. */
+/** Makes a signed log of `count` attestations, issued a second after each other and kept for ninety days. */
 function withAged(count: number, run: (world: World) => Promise<void>): Promise<void> {
   return withStores(async ({ driver, rows, settings }) => {
     const node = aNode(driver);
     await ensureLog(node.dependencies);
     await settings.write(retentionSettings("90d", secrets));
     for (let n = 0; n < count; n += 100) await attestTo(driver, n + 1, Math.min(100, count - n));
+    await node.writer.checkpoint();
     await run({
       ...node,
-      sign: () => node.writer.checkpoint(),
       prune: async () => (await pruneAttestations(node.retaining)).deleted,
       ids: async () => (await rows("SELECT id FROM attestations ORDER BY id")).map(({ id }) => Number(id)),
     });
@@ -51,8 +50,7 @@ test("a retention period is given in days or years, and a year is 366 days", () 
 
 describe("attestations older than the retention period", () => {
   test("retention deletes all old attestations across several tiles, and keeps their leaf hashes", () =>
-    withAged(700, async ({ sign, prune, age, ids, store }) => {
-      await sign();
+    withAged(700, async ({ prune, age, ids, store }) => {
       age(600);
       expect(await prune()).toBe(600);
       expect((await ids())[0]).toBe(601);
@@ -61,8 +59,7 @@ describe("attestations older than the retention period", () => {
     }));
 
   test("retention stores a signed note of how far it deleted, which no other text can replace", () =>
-    withAged(50, async ({ sign, prune, age, store, pinned }) => {
-      await sign();
+    withAged(50, async ({ prune, age, store, pinned }) => {
       age(20);
       await prune();
       const [log] = await store.logs();
@@ -81,10 +78,8 @@ describe("attestations older than the retention period", () => {
     }));
 
   test("retention deletes nothing until the log has a pinned checkpoint", () =>
-    withAged(5, async ({ retaining, sign, prune, age }) => {
+    withAged(5, async ({ retaining, prune, age }) => {
       age(3);
-      expect(await prune()).toBe(0);
-      await sign();
       const unpinned = { ...retaining, pinned: aPinnedCheckpoint() };
       expect(await pruneAttestations(unpinned)).toMatchObject({ deleted: 0 });
       expect(await prune()).toBe(3);
@@ -95,8 +90,7 @@ describe("attestations older than the retention period", () => {
     ["was removed", "DELETE FROM attestations WHERE id = 3 AND ?1 IS NOT NULL", 2, 3],
     ["has another leaf", "UPDATE log_tiles SET hashes = zeroblob(320) WHERE ?1 IS NOT NULL", 0, 1],
   ])("retention stops at an attestation that %s", (_what, change, deleted, held) =>
-    withAged(10, async ({ retaining, sign, age, driver, ids }) => {
-      await sign();
+    withAged(10, async ({ retaining, age, driver, ids }) => {
       const { jws } = aSignedAttestation(1);
       await driver.batch([{ sql: change, args: [jws] }]);
       age(8);
@@ -106,16 +100,14 @@ describe("attestations older than the retention period", () => {
   );
 
   test("retention decides by an attestation's signed time, not by its column", () =>
-    withAged(10, async ({ sign, prune, age, driver }) => {
-      await sign();
+    withAged(10, async ({ prune, age, driver }) => {
       await driver.batch([{ sql: "UPDATE attestations SET issued_at = 0", args: [] }]);
       age(2);
       expect(await prune()).toBe(2);
     }));
 
   test("retention deletes nothing because of a setting or a note that this service did not write", () =>
-    withAged(10, async ({ sign, prune, age, stores: { settings }, driver, store }) => {
-      await sign();
+    withAged(10, async ({ prune, age, stores: { settings }, driver, store }) => {
       age(8);
       await settings.write({ keep_attestations: "100d" });
       expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
@@ -128,8 +120,7 @@ describe("attestations older than the retention period", () => {
     }));
 
   test("two processes that apply retention at the same time delete each old attestation once", () =>
-    withAged(300, async ({ sign, prune, age, ids }) => {
-      await sign();
+    withAged(300, async ({ prune, age, ids }) => {
       age(290);
       await Promise.all([prune(), prune()]);
       await prune();
@@ -138,10 +129,9 @@ describe("attestations older than the retention period", () => {
 });
 
 test("an id may be that of a deleted attestation only after a retention note names a later time", () =>
-  withAged(5, async ({ retaining, sign, prune, age }) => {
+  withAged(5, async ({ retaining, prune, age }) => {
     const { verificationId } = aSignedAttestation(1);
     expect(mayBePruned(await readRetentionState(retaining), verificationId)).toBe(false);
-    await sign();
     age(3);
     await prune();
     const kept = await readRetentionState(retaining);
@@ -150,8 +140,7 @@ test("an id may be that of a deleted attestation only after a retention note nam
   }));
 
 test("a running service deletes old attestations until it stops, and reports their number and where it cannot go on", () =>
-  withAged(10, async ({ retaining, sign, age, driver }) => {
-    await sign();
+  withAged(10, async ({ retaining, age, driver }) => {
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 5", args: [] }]);
     age(8);
     const reports: unknown[] = [];
