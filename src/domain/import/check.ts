@@ -45,6 +45,8 @@ function createTally() {
     ...{ rows: 0, rejected: 0, warnings: 0 },
     /** Valid licences, verified certificates and revocations that the file would remove. */
     lost: { ...noHoldings },
+    /** Teachers in accepted rows whose licence would be revoked after the import. */
+    revoked: 0,
   };
 }
 
@@ -198,6 +200,7 @@ export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
   const { before, content } = row;
   const { planned, lost } = tally;
+  if (content.licenseRevokedOn !== null) tally.revoked++;
   if (changesNothing(row)) {
     planned.unchanged++;
     return;

@@ -127,9 +127,18 @@ async function runImport(
   return {
     ...{ ...counts, checked, tally },
     ...(counts.rejected === 0 ? {} : { sameRejections: tally.areKnown(last?.rejections) }),
+    ...(last === null ? firstRevokes(checked) : {}),
     ...(dryRun ? { dryRun } : {}),
     ...(stopped === undefined ? {} : { stopped }),
   };
+}
+
+/** Reports a first extract that revokes nobody or everybody: its revocations are probably misread. */
+function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
+  const accepted = planned.inserted + planned.updated + planned.unchanged;
+  if (accepted === 0) return {};
+  if (revoked === 0) return { firstRevokes: "nobody" };
+  return revoked === accepted ? { firstRevokes: "everybody" } : {};
 }
 
 async function stopOf(

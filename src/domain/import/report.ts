@@ -158,6 +158,8 @@ export type ImportResult = {
   readonly unknownColumns?: readonly string[];
   /** Whether the last import rejected the same rows for the same reasons; absent if no row was rejected. */
   readonly sameRejections?: boolean;
+  /** Present if this is the register's first import and it revokes nobody, or everybody: a likely mistake. */
+  readonly firstRevokes?: "nobody" | "everybody";
   readonly rejectedRows?: readonly ReturnType<typeof issueWithoutIdentity>[];
   readonly dryRun?: true;
   /** Present when --strict or the brake stopped the import. */
