@@ -96,6 +96,15 @@ const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
   ["has a row twice", () => bookOf(`<row r="2">${cell}</row><row r="2">${cell}</row>`), /damaged/],
   ["names a text that is not there", () => bookOf('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'),
     /damaged/],
+  [
+    "names a workbook that is not there",
+    () =>
+      bookOf(`<row r="1">${cell}</row>`, {
+        "_rels/.rels":
+          '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="xl/none.xml"/></Relationships>',
+      }),
+    /damaged/,
+  ],
 ];
 
 test.each(hostile)("a workbook that %s is refused", async (_name, book, says) => {
