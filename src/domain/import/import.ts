@@ -75,11 +75,11 @@ export async function importRegister(
   try {
     const { checked, tally, ...outcome } = await runImport(extract, { ...dependencies, staging }, options);
     const { inserted, updated, unchanged, rejected, events, ...marks } = outcome;
-    const { sheet, sha256, names } = extract;
+    const { sheet, sha256, explanations, names } = extract;
     const result = {
       ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows: checked.rows },
       ...{ inserted, updated, unchanged, rejected, warnings: checked.warnings, events },
-      codes: tally.counts(),
+      codes: tally.counts(explanations),
       ...marks,
       ...(names.unknown.length === 0 ? {} : { unknownColumns: names.unknown.map(({ label }) => label) }),
       ...(options.listRejected === true && rejected > 0
@@ -154,7 +154,7 @@ async function stopOf(
 }
 
 async function applyChecked(
-  { name: file, sha256, format, names }: Extract,
+  { name: file, sha256, format, names, explanations }: Extract,
   { checked, tally, context }: { checked: CheckedFile; tally: Tally; context: ImportContext },
   { isSample = false, allowChange, stop, onProgress, maxChunkRows = defaultMaxChunkRows }: ImportOptions,
 ) {
@@ -170,7 +170,8 @@ async function applyChecked(
   // Includes rows that the check accepted and `applyStaged` rejected.
   const rejected = rows - inserted - updated - unchanged;
   const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
-  if (!(await imports.finish(run, { ...end, codes: tally.counts() }))) throw supersededError(run.applied);
+  if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
+    throw supersededError(run.applied);
   // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {

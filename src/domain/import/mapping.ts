@@ -6,6 +6,7 @@ import { suggestion } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { type DateReader, dateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
+import type { Explanations, RejectionCode } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
 import { isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
 
@@ -163,12 +164,39 @@ export function compileMapping(mapping: Mapping) {
       fieldOfColumnName(column) as ImportField,
       value,
     ]),
+    explanations: explanationsOf(mapping),
     /** The columns that a file must have, as the file names them. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
     encoding: mapping.encoding,
     delimiter: mapping.delimiter,
   };
+}
+
+const codeOfField: Readonly<Partial<Record<ImportField, RejectionCode>>> = {
+  source: "SOURCE_INVALID",
+  certificateStatus: "CERTIFICATE_STATUS_INVALID",
+  licenseStatus: "LICENSE_STATUS_INVALID",
+  ninVerified: "BOOLEAN_INVALID",
+  active: "BOOLEAN_INVALID",
+};
+const namedWords = 20;
+
+/** Explains the error codes of dates and words with the forms that this mapping accepts. */
+function explanationsOf({ dates, values }: Mapping): Explanations {
+  const explanations: Record<string, string> = {};
+  if (dates !== undefined)
+    explanations.DATE_INVALID = `a date is written ${dates}, as the mapping says, and must exist`;
+  for (const [column, words] of Object.entries(values)) {
+    const field = fieldOfColumnName(column);
+    const code = field === undefined ? undefined : codeOfField[field];
+    if (field === undefined || code === undefined || !isWordField(field)) continue;
+    const known = Object.keys(words).filter((word) => word !== "");
+    const theirs = known.slice(0, namedWords).join(", ") + (known.length > namedWords ? ", and more" : "");
+    const holds = `${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${theirs}`;
+    explanations[code] = explanations[code] === undefined ? holds : `${explanations[code]}; ${holds}`;
+  }
+  return explanations;
 }
 
 export function isDateField(field: ImportField): boolean {

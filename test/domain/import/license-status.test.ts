@@ -51,6 +51,9 @@ test("a status that the mapping translates revokes, and a status without a trans
       { line: 4, field: "license_status", code: "LICENSE_STATUS_INVALID" },
     ]);
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
+    expect(result.report.codes.LICENSE_STATUS_INVALID).toBe(
+      "license_status holds REVOKED, EXPIRED, NONE, VALID, or as the mapping says REVOKED, Struck off, Good, Lapsed",
+    );
   }));
 
 const mixed = (name: string) =>
