@@ -26,11 +26,10 @@ import {
   exitCodes,
   formatList,
   formatRecord,
-  formatTable,
   hint,
   print,
   printNote,
-  terminalWidth,
+  printNoteTable,
 } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
 import { actorArg } from "./operator-name.ts";
@@ -241,6 +240,5 @@ function printTemplate(args: { file?: string | undefined; json?: boolean | undef
   print(args, templateColumns, () => emptyExtract);
   if (args.json === true) return;
   const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
-  const terminal = { isTTY: process.stderr.isTTY === true, columns: terminalWidth() };
-  printNote(formatTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
+  printNoteTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows);
 }
