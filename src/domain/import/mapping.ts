@@ -6,9 +6,9 @@ import { suggestion } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { type DateReader, dateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
-import type { Explanations, RejectionCode } from "./report.ts";
+import type { Explanations } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
-import { isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
+import { codeOfWrongWord, isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -173,13 +173,6 @@ export function compileMapping(mapping: Mapping) {
   };
 }
 
-const codeOfField: Readonly<Partial<Record<ImportField, RejectionCode>>> = {
-  source: "SOURCE_INVALID",
-  certificateStatus: "CERTIFICATE_STATUS_INVALID",
-  licenseStatus: "LICENSE_STATUS_INVALID",
-  ninVerified: "BOOLEAN_INVALID",
-  active: "BOOLEAN_INVALID",
-};
 const namedWords = 20;
 
 /** Explains the error codes of dates and words with the forms that this mapping accepts. */
@@ -189,8 +182,8 @@ function explanationsOf({ dates, values }: Mapping): Explanations {
     explanations.DATE_INVALID = `a date is written ${dates}, as the mapping says, and must exist`;
   for (const [column, words] of Object.entries(values)) {
     const field = fieldOfColumnName(column);
-    const code = field === undefined ? undefined : codeOfField[field];
-    if (field === undefined || code === undefined || !isWordField(field)) continue;
+    if (field === undefined || !isWordField(field)) continue;
+    const code = codeOfWrongWord(field);
     const known = Object.keys(words).filter((word) => word !== "");
     const theirs = known.slice(0, namedWords).join(", ") + (known.length > namedWords ? ", and more" : "");
     const holds = `${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${theirs}`;
