@@ -153,15 +153,9 @@ function textOf({ t, v, z }: Cell, is1904: boolean): string {
 
 const maxFormatLength = 255;
 
-const formats = new Map<string, boolean>();
-
 /** Whether a number format shows a date: it has d or y outside quotes, brackets and escapes. */
 function showsDate(format: string): boolean {
-  const known = formats.get(format);
-  if (known !== undefined) return known;
-  const isDate = /[dy]/i.test(format.replace(/"[^"]*"|\[[^\]]*\]|\\.|_./g, ""));
-  formats.set(format, isDate);
-  return isDate;
+  return /[dy]/i.test(format.replace(/"[^"]*"|\[[^\]]*\]|\\.|_./g, ""));
 }
 
 /** Whether a number format adds leading digits, as `00000000000` does for NINs. */
