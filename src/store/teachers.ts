@@ -44,11 +44,8 @@ const lookups = (condition: string) =>
   });
 const lookupsOfShown = lookups(isShownSql);
 const lookupsOfAny = lookups("true");
-const storedLookups = sqlByKeyKind(
-  (column) => `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
-);
-
 const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
+const storedLookups = sqlByKeyKind((column) => `${selectStored} WHERE ${column} = ? LIMIT 2`);
 
 export type TeacherReader = ReturnType<typeof createTeacherReader>;
 export type TeacherListStore = ReturnType<typeof createTeacherList>;
@@ -149,9 +146,6 @@ export function createImportReads(driver: Pick<Driver, "query">) {
     async findMany(regNos: readonly string[]) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
-    },
-    async isEmpty() {
-      return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
     /** Whether an import has finished. Before that, no lookup may answer "not found". */
     async isLoaded() {
