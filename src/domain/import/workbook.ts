@@ -188,7 +188,7 @@ function checkParts(book: WorkBook): void {
   const named = new Set(targets.map((target = "") => partName(target)));
   const [workbook = "xl/workbook.xml"] = named;
   const hasTwoIds = tags(read(workbook), "sheet").some(
-    (sheet) => (sheet.match(/:id\s*=/gi) ?? []).length > 1,
+    (sheet) => (sheet.match(/(?:^|[\s:])id\s*=/gi) ?? []).length > 1,
   );
   if (named.size > 1 || !parts.has(workbook) || hasTwoIds) throw new UnreadableError(1, damagedMessage);
   for (const part of parts.keys()) if (/^xl\/worksheets\/[^/]+\.xml$/.test(part)) checkRows(read(part));
