@@ -12,6 +12,7 @@ import {
 } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { keepForever, retentionSettings } from "../../src/domain/evidence/retention.ts";
+import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
@@ -93,9 +94,16 @@ export const initCommand = tvsCommand("init", {
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
     );
+    const warning = issuerWarnings[issuerFlaw(answers.issuer ?? "") ?? "none"];
+    if (warning !== undefined) printNote(warning);
     hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
   },
 });
+
+const issuerWarnings: Readonly<Record<string, string>> = {
+  loopback: "this issuer is this machine alone: envelopes will name an address that partners cannot reach",
+  http: "this issuer is http: whoever is on the way can change what partners read",
+};
 
 function registerThere(config: Config): TvsError {
   const message =

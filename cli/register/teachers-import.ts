@@ -26,11 +26,10 @@ import {
   exitCodes,
   formatList,
   formatRecord,
-  formatTable,
   hint,
   print,
   printNote,
-  terminalWidth,
+  printNoteTable,
 } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
 import { actorArg } from "./operator-name.ts";
@@ -196,7 +195,7 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
 /** Describes a finished import: its counts, its codes and its first rejected rows. */
 function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
-  const { codes, stopped, dryRun, unknownColumns, sameRejections } = result;
+  const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
   const figures = formatRecord({
     file,
@@ -204,6 +203,7 @@ function importSummary(result: ImportResult): string {
     ...{ sha256, rows, inserted, updated, unchanged, rejected, warnings, events },
     ...(unknownColumns === undefined ? {} : { "not known": unknownColumns.join(", ") }),
     ...(sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
+    ...(firstRevokes === undefined ? {} : { revocations: revokes[firstRevokes] }),
     import: stopped !== undefined ? "stopped, nothing changed" : dryRun ? "dry run, nothing changed" : done,
   });
   const first = listFirstRejections(codes, shownRows);
@@ -212,6 +212,12 @@ function importSummary(result: ImportResult): string {
   if (first.length > 0) parts.push(`the first rejected rows:\n${formatList(first, issueColumns)}`);
   return parts.join("\n\n");
 }
+
+const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string>> = {
+  nobody:
+    "nobody is revoked by this file; if somebody should be, look whether a column says so that is not read",
+  everybody: "everybody is revoked by this file; look whether the dates or words mean that",
+};
 
 const codeColumns: Columns<ReturnType<typeof describeCode>> = {
   ROWS: "rows",
@@ -234,6 +240,5 @@ function printTemplate(args: { file?: string | undefined; json?: boolean | undef
   print(args, templateColumns, () => emptyExtract);
   if (args.json === true) return;
   const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
-  const terminal = { isTTY: process.stderr.isTTY === true, columns: terminalWidth() };
-  printNote(formatTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
+  printNoteTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows);
 }

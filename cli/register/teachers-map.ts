@@ -12,7 +12,15 @@ import { configOf, flag, operand, option } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { mainUrl } from "../program.ts";
-import { exitCodes, hint, print, printNote, printNoteTable, safeJson } from "../terminal/output.ts";
+import {
+  exitCodes,
+  hint,
+  parseChoice,
+  print,
+  printNote,
+  printNoteTable,
+  safeJson,
+} from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { makeSheetReader } from "./workbook-process.ts";
 
@@ -30,11 +38,7 @@ export const readingArgs = {
   encoding: option(
     "NAME",
     `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
-    (text, flag): Encoding => {
-      const found = encodings.find((one) => one === text.toLowerCase());
-      if (found !== undefined) return found;
-      throw new TvsError("USAGE", `${flag} is one of ${encodings.join(", ")}`);
-    },
+    (text, flag): Encoding => parseChoice(text, flag, encodings),
   ),
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };

@@ -1,12 +1,12 @@
 import DataLoader from "dataloader";
 import type { CalendarDate } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
+import type { TeacherEvent } from "../domain/events.ts";
 import type { TeacherFilter, TeacherRow } from "../domain/teachers/list.ts";
-import type { TeacherWrite } from "../domain/teachers/store.ts";
+import type { Holdings, TeacherWrite } from "../domain/teachers/store.ts";
 import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers/teachers.ts";
-import type { EventType } from "../partner/contract.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
-import { integer, text, textOrNull } from "./driver/rows.ts";
+import { integer, rowReader, text, textOrNull } from "./driver/rows.ts";
 import {
   byteColumns,
   formatKeyForJson,
@@ -44,11 +44,8 @@ const lookups = (condition: string) =>
   });
 const lookupsOfShown = lookups(isShownSql);
 const lookupsOfAny = lookups("true");
-const storedLookups = sqlByKeyKind(
-  (column) => `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
-);
-
 const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
+const storedLookups = sqlByKeyKind((column) => `${selectStored} WHERE ${column} = ? LIMIT 2`);
 
 export type TeacherReader = ReturnType<typeof createTeacherReader>;
 export type TeacherListStore = ReturnType<typeof createTeacherList>;
@@ -78,15 +75,15 @@ export function createTeacherStore(driver: Driver) {
     },
     async events(teacherId: number) {
       const rows = await driver.query("SELECT * FROM events WHERE teacher_id = ? ORDER BY id", [teacherId]);
-      return rows.map((row) => ({
-        eventId: text(row, "event_id"),
-        eventType: text(row, "event_type") as EventType,
-        occurredAt: integer(row, "occurred_at"),
-        body: text(row, "content"),
-      }));
+      return rows.map(teacherEvent);
     },
   };
 }
+
+const teacherEvent = rowReader<Pick<TeacherEvent, "eventId" | "eventType" | "occurredAt" | "body">>({
+  ...{ eventId: text, eventType: text, occurredAt: integer },
+  body: (row) => text(row, "content"),
+});
 
 /** Creates the lookups by a key. */
 function createTeacherReader(driver: Pick<Driver, "query">) {
@@ -97,25 +94,21 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
   // The lookups of one turn of the event loop share a query, which costs a third less. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const inOneTurn = new DataLoader<TeacherKey, Teacher | null>(findAll, inTurns);
+  const find = (key: TeacherKey) => inOneTurn.load(key);
 
   return {
     /**
      * Finds the teacher with a key. @returns null if nobody has it, if hidden, or if several share the contact
      * @throws TvsError REGISTER_EMPTY if no teacher is found and no import has finished
      */
-    find: (key: TeacherKey): Promise<Teacher | null> => inOneTurn.load(key),
+    find,
     /** Finds a teacher for each key. @returns the teachers in the order of `keys` @throws as `find` */
-    findEach: async (keys: readonly UniqueKey[]) => (await findAll(keys)).map(orThrow),
+    findEach: (keys: readonly UniqueKey[]) => Promise.all(keys.map(find)),
   };
 }
 
 const registerEmpty = () =>
   new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
-
-function orThrow(found: Teacher | TvsError | null): Teacher | null {
-  if (found instanceof TvsError) throw found;
-  return found;
-}
 
 /**
  * Finds teachers by many keys, with one query for each kind of key. @returns `teachers` in the order of `keys`, null
@@ -141,6 +134,10 @@ async function findMany(
   return { teachers, isEmpty };
 }
 
+const readHoldings = rowReader<Holdings>({
+  ...{ validLicenses: integer, verifiedCertificates: integer, revocations: integer },
+});
+
 /** Creates the reads with which an import compares an extract. */
 export function createImportReads(driver: Pick<Driver, "query">) {
   return {
@@ -150,9 +147,6 @@ export function createImportReads(driver: Pick<Driver, "query">) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
     },
-    async isEmpty() {
-      return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
-    },
     /** Whether an import has finished. Before that, no lookup may answer "not found". */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
@@ -160,14 +154,10 @@ export function createImportReads(driver: Pick<Driver, "query">) {
     },
     async countHoldings(today: string) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShownSql}) AS certificates,
-        count(*) FILTER (WHERE ${licenseStatusSql("?1")} = 'VALID') AS licenses FROM teachers`;
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShownSql}) AS verified_certificates,
+        count(*) FILTER (WHERE ${licenseStatusSql("?1")} = 'VALID') AS valid_licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
-      return {
-        validLicenses: integer(row, "licenses"),
-        verifiedCertificates: integer(row, "certificates"),
-        revocations: integer(row, "revocations"),
-      };
+      return readHoldings(row);
     },
   };
 }

@@ -45,6 +45,8 @@ function createTally() {
     ...{ rows: 0, rejected: 0, warnings: 0 },
     /** Valid licences, verified certificates and revocations that the file would remove. */
     lost: { ...noHoldings },
+    /** Teachers in accepted rows whose licence would be revoked after the import. */
+    revoked: 0,
   };
 }
 
@@ -104,11 +106,9 @@ async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckCont
     issues.push(...found.filter(isRejection));
     return [];
   });
-  // An empty register needs no comparison. If a teacher is added after this read, the import's commit finds duplicates.
-  const teachers = (await context.teachers.isEmpty()) ? emptyRegister : context.teachers;
-  const known = await findKnownTeachers(teachers, readable);
+  const known = await findKnownTeachers(context.teachers, readable);
   const accepted: (StagedRow & { readonly warnings: readonly ImportIssue[] })[] = [];
-  for (const row of await compareRows(readable, known, { ...context, teachers })) {
+  for (const row of await compareRows(readable, known, context)) {
     const all = [...row.found, ...checkContent({ line: row.line, format }, row, today)];
     const rejections = [
       ...all.filter(isRejection).map((issue) => addRegNoToIssue(issue, row.patch.regNo)),
@@ -132,16 +132,10 @@ async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckCont
   addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-type ImportReads = Pick<TeacherStore, "findMany" | "findOwners">;
 type RowWithPatch = { readonly patch: TeacherPatch };
 
-const emptyRegister: ImportReads = {
-  findMany: async () => [],
-  findOwners: async (keys) => keys.map(() => null),
-};
-
 export async function findKnownTeachers(
-  teachers: Pick<ImportReads, "findMany">,
+  teachers: Pick<TeacherStore, "findMany">,
   rows: readonly RowWithPatch[],
 ): Promise<Map<string, StoredTeacher>> {
   const found = await teachers.findMany(rows.map(({ patch }) => patch.regNo));
@@ -155,7 +149,7 @@ export async function findKnownTeachers(
 export async function compareRows<T extends RowWithPatch>(
   rows: readonly T[],
   known: ReadonlyMap<string, StoredTeacher>,
-  context: Parameters<typeof computeEffect>[2] & { readonly teachers: Pick<ImportReads, "findOwners"> },
+  context: Parameters<typeof computeEffect>[2] & { readonly teachers: Pick<TeacherStore, "findOwners"> },
 ) {
   const effects = rows.map((row) => {
     const effect = computeEffect(known.get(row.patch.regNo) ?? null, row.patch, context);
@@ -198,6 +192,7 @@ export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
   const { before, content } = row;
   const { planned, lost } = tally;
+  if (content.licenseRevokedOn !== null) tally.revoked++;
   if (changesNothing(row)) {
     planned.unchanged++;
     return;

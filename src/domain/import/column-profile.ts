@@ -6,7 +6,7 @@ import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
 import { dateReader, knownDateForms, meansNoDate } from "./dates.ts";
-import { type ImportField, normalizeName } from "./fields.ts";
+import { type ImportField, importFields, normalizeName } from "./fields.ts";
 import { type DamageKind, findDamage } from "./suspect-text.ts";
 import { readEmail } from "./values.ts";
 import { guessOwnWord, isOwnWord, meansWithdrawn } from "./words.ts";
@@ -37,10 +37,7 @@ export const valueKinds: Readonly<
   certificateStatus: { called: "states of a certificate", fits: isWordOf("certificateStatus") },
   licenseStatus: { called: "states of a licence", fits: isWordOf("licenseStatus") },
 };
-const lookedFor = Object.entries(valueKinds) as [
-  ImportField,
-  NonNullable<(typeof valueKinds)[ImportField]>,
-][];
+const lookedFor = importFields.filter((field) => valueKinds[field] !== undefined);
 
 const readers = knownDateForms.map((form) => ({ form, read: dateReader(form) }));
 /** A spreadsheet's date between 1954 and 2064, as the number of days since 1900. */
@@ -66,7 +63,7 @@ export function newProfile(name: string, position: number) {
     /** The number of dates written YYYY-MM-DD. */
     isoDates: 0,
     /** By field: the number of cells that may be a value of the field. */
-    fitting: new Map(lookedFor.map(([field]) => [field, 0])),
+    fitting: new Map(lookedFor.map((field) => [field, 0])),
     forms: new Map<string, FormCount>(),
     /** The column's values by normalised spelling; null for a column of more than `maxWords` or of long values. */
     words: new Map() as Map<string, CountedValue> | null,
@@ -86,8 +83,8 @@ export function newProfile(name: string, position: number) {
 export function addCell(profile: ColumnProfile, cell: string, line: number): void {
   if (cell === "") return;
   profile.filled++;
-  for (const [field, { fits }] of lookedFor)
-    if (fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
+  for (const field of lookedFor)
+    if (valueKinds[field]?.fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
   if (isShortened(cell)) profile.shortened++;
   if (meansNoDate(cell)) addTo(profile.never, cell);
   else if (isCalendarDate(cell)) {

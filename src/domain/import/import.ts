@@ -73,19 +73,7 @@ export async function importRegister(
   const staging = await dependencies.imports.openStaging();
   const extract = readExtract(input, dependencies.blindIndex);
   try {
-    const { checked, tally, ...outcome } = await runImport(extract, { ...dependencies, staging }, options);
-    const { inserted, updated, unchanged, rejected, events, ...marks } = outcome;
-    const { sheet, sha256, names } = extract;
-    const result = {
-      ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows: checked.rows },
-      ...{ inserted, updated, unchanged, rejected, warnings: checked.warnings, events },
-      codes: tally.counts(),
-      ...marks,
-      ...(names.unknown.length === 0 ? {} : { unknownColumns: names.unknown.map(({ label }) => label) }),
-      ...(options.listRejected === true && rejected > 0
-        ? { rejectedRows: [...staging.issues("rejected")].flat().map(issueWithoutIdentity) }
-        : {}),
-    };
+    const result = await runImport(extract, { ...dependencies, staging }, options);
     await options.writeReport?.(reportText(result, staging.issues));
     return result;
   } finally {
@@ -97,17 +85,16 @@ async function runImport(
   extract: Extract,
   dependencies: ImportDependencies & Pick<ImportContext, "staging">,
   options: ImportOptions,
-) {
+): Promise<ImportResult> {
   const { calendar, clock, imports, blindIndex, staging } = dependencies;
-  const { dryRun, baseline, liftRevocations = false, onProgress, stop } = options;
+  const { dryRun, baseline, liftRevocations = false, listRejected, onProgress, stop } = options;
   const checkedAt = clock.now();
-  const tally = { ...createCodeTally(), ...createRejectionTally(blindIndex) };
+  const tally = createTally(blindIndex);
   const context: ImportContext = {
     ...dependencies,
     ...{ checkedAt, today: calendar.dateAt(checkedAt), announce: baseline !== true, liftRevocations },
     addIssues(issues) {
       tally.add(issues);
-      tally.addRejections(issues);
       staging.addIssues(issues);
     },
   };
@@ -116,20 +103,36 @@ async function runImport(
     onProgress?.({ phase: "check", done: extract.bytes, total: null });
   });
   const last = await imports.lastApplied();
-  const { format, names } = extract;
+  const { format, names, sheet, sha256 } = extract;
   const arrival = { format, rows: checked.rows, fields: new Set(names.fields), unknown: names.unknown };
   const stopped = await stopOf({ checked, missing: listMissingParts(arrival, last) }, context, options);
   const isApplied = stopped === undefined && !dryRun;
   const nothing = { inserted: 0, updated: 0, unchanged: 0, events: 0 };
-  const counts = isApplied
+  const { inserted, updated, unchanged, rejected, events, ...abandoned } = isApplied
     ? await applyChecked(extract, { checked, tally, context }, options)
     : { ...(stopped === undefined ? checked.planned : nothing), rejected: checked.rejected };
   return {
-    ...{ ...counts, checked, tally },
-    ...(counts.rejected === 0 ? {} : { sameRejections: tally.areKnown(last?.rejections) }),
+    ...{ file: extract.name, ...(sheet === null ? {} : { sheet }), sha256, rows: checked.rows },
+    ...{ inserted, updated, unchanged, rejected, warnings: checked.warnings, events },
+    codes: tally.counts(extract.explanations),
+    ...abandoned,
+    ...(rejected === 0 ? {} : { sameRejections: tally.areKnown(last?.rejections) }),
+    ...(last === null ? firstRevokes(checked) : {}),
     ...(dryRun ? { dryRun } : {}),
     ...(stopped === undefined ? {} : { stopped }),
+    ...(names.unknown.length === 0 ? {} : { unknownColumns: names.unknown.map(({ label }) => label) }),
+    ...(listRejected === true && rejected > 0
+      ? { rejectedRows: [...staging.issues("rejected")].flat().map(issueWithoutIdentity) }
+      : {}),
   };
+}
+
+/** Reports a first extract that revokes nobody or everybody: its revocations are probably misread. */
+function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
+  const accepted = planned.inserted + planned.updated + planned.unchanged;
+  if (accepted === 0) return {};
+  if (revoked === 0) return { firstRevokes: "nobody" };
+  return revoked === accepted ? { firstRevokes: "everybody" } : {};
 }
 
 async function stopOf(
@@ -145,7 +148,7 @@ async function stopOf(
 }
 
 async function applyChecked(
-  { name: file, sha256, format, names }: Extract,
+  { name: file, sha256, format, names, explanations }: Extract,
   { checked, tally, context }: { checked: CheckedFile; tally: Tally; context: ImportContext },
   { isSample = false, allowChange, stop, onProgress, maxChunkRows = defaultMaxChunkRows }: ImportOptions,
 ) {
@@ -161,7 +164,8 @@ async function applyChecked(
   // Includes rows that the check accepted and `applyStaged` rejected.
   const rejected = rows - inserted - updated - unchanged;
   const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
-  if (!(await imports.finish(run, { ...end, codes: tally.counts() }))) throw supersededError(run.applied);
+  if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
+    throw supersededError(run.applied);
   // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {
@@ -175,12 +179,16 @@ const maxKept = 20_000;
 /** Hexadecimal digits of a stored digest, 64 bits. */
 const digestLetters = 16;
 
-type Tally = ReturnType<typeof createCodeTally> & ReturnType<typeof createRejectionTally>;
+type Tally = ReturnType<typeof createTally>;
 
-function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
+/** Counts the codes of an import's issues, and collects digests of its rejections. */
+function createTally(blindIndex: Pick<BlindIndex, "row">) {
+  const codes = createCodeTally();
   const digests = new Set<string>();
   return {
-    addRejections(issues: readonly ImportIssue[]): void {
+    counts: codes.counts,
+    add(issues: readonly ImportIssue[]): void {
+      codes.add(issues);
       for (const issue of issues) {
         if (!isRejection(issue) || digests.size > maxKept) continue;
         const row = `${issue.identity ?? issue.regNo ?? `line ${issue.line}`}\0${issue.code}`;

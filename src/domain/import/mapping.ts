@@ -6,8 +6,9 @@ import { suggestion } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { type DateReader, dateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
+import type { Explanations } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
-import { isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
+import { codeOfWrongWord, isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -163,12 +164,32 @@ export function compileMapping(mapping: Mapping) {
       fieldOfColumnName(column) as ImportField,
       value,
     ]),
+    explanations: explanationsOf(mapping),
     /** The columns that a file must have, as the file names them. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
     encoding: mapping.encoding,
     delimiter: mapping.delimiter,
   };
+}
+
+const namedWords = 20;
+
+/** Explains the error codes of dates and words with the forms that this mapping accepts. */
+function explanationsOf({ dates, values }: Mapping): Explanations {
+  const explanations: Record<string, string> = {};
+  if (dates !== undefined)
+    explanations.DATE_INVALID = `a date is written ${dates}, as the mapping says, and must exist`;
+  for (const [column, words] of Object.entries(values)) {
+    const field = fieldOfColumnName(column);
+    if (field === undefined || !isWordField(field)) continue;
+    const code = codeOfWrongWord(field);
+    const known = Object.keys(words).filter((word) => word !== "");
+    const theirs = known.slice(0, namedWords).join(", ") + (known.length > namedWords ? ", and more" : "");
+    const holds = `${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${theirs}`;
+    explanations[code] = explanations[code] === undefined ? holds : `${explanations[code]}; ${holds}`;
+  }
+  return explanations;
 }
 
 export function isDateField(field: ImportField): boolean {

@@ -15,6 +15,7 @@ import {
 } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
 import { readJsonRows } from "./ndjson.ts";
+import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow, requiredFields } from "./rows.ts";
 import { findHeader, headingField, readTable, type TableLayout } from "./table.ts";
 import {
@@ -234,7 +235,7 @@ export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   const names: ArrivedNames = { fields: [], unknown: [], totals: [], unread: [] };
   const extract = {
     ...{ name: input.name, names, rows: readRows() },
-    ...{ format: "csv" as ImportFormat, sheet: null as string | null },
+    ...{ format: "csv" as ImportFormat, explanations: {} as Explanations, sheet: null as string | null },
     /** The number of bytes that were read. */
     bytes: 0,
     /** SHA-256 of the file in hex. */
@@ -267,7 +268,7 @@ async function openRows(input: ImportInput, names: ArrivedNames) {
     const mapping = await chooseMapping(file.peek, input);
     const { records, sheet = null, ...layout } = file.open(mapping);
     const rows = readTable(records, { ...layout, mapping }, names);
-    return { format: layout.format, sheet, rows };
+    return { format: layout.format, explanations: mapping?.explanations ?? {}, sheet, rows };
   }
   if (detectUtf16(file.beginning) !== null)
     throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");

@@ -26,11 +26,10 @@ const rejectionCodes = {
   T_ID_INVALID: "a teacher id is a whole number above zero",
   NAME_MISSING: "a teacher needs a name",
   NIN_INVALID: "a NIN is exactly 11 digits",
-  SOURCE_INVALID: "the source is new_system or legacy, or as the mapping says",
-  CERTIFICATE_STATUS_INVALID:
-    "the certificate status is VERIFIED, NOT_FOUND, CLAIMED or LEGACY_RECORD, or as the mapping says",
-  LICENSE_STATUS_INVALID: "the licence status is REVOKED, EXPIRED, NONE or VALID, or as the mapping says",
-  BOOLEAN_INVALID: "a yes-or-no column holds true, false, 1, 0, yes or no, or as the mapping says",
+  SOURCE_INVALID: "the source is new_system or legacy",
+  CERTIFICATE_STATUS_INVALID: "the certificate status is VERIFIED, NOT_FOUND, CLAIMED or LEGACY_RECORD",
+  LICENSE_STATUS_INVALID: "the licence status is REVOKED, EXPIRED, NONE or VALID",
+  BOOLEAN_INVALID: "a yes-or-no column holds true, false, 1, 0, yes or no",
   DATE_INVALID: "a date is written YYYY-MM-DD, or as the mapping says, and must exist",
   EXPIRY_BEFORE_ISSUE: "the licence ends before it begins",
   REVOKED_BEFORE_ISSUE:
@@ -67,6 +66,9 @@ const warningCodes = {
 export type RejectionCode = keyof typeof rejectionCodes;
 export type WarningCode = keyof typeof warningCodes;
 
+/** Explanations that replace the general ones in one import, because its mapping accepts other words or dates. */
+export type Explanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
+
 export type ImportIssue = {
   /** The number of the file's line on which the row begins, from 1. */
   readonly line: number;
@@ -91,6 +93,8 @@ export type CodeCount = {
   readonly rows: number;
   /** In the order of the file. Rows that were rejected only when they were applied come last. */
   readonly first: readonly Location[];
+  /** The code's explanation in this import, if its mapping changes the general one. */
+  readonly meaning?: string | undefined;
 };
 
 type Location = Pick<ImportIssue, "line" | "field" | "regNo">;
@@ -112,7 +116,11 @@ export function createCodeTally() {
         count.lastLine = line;
       }
     },
-    counts: () => sortCodeCounts([...counts].map(([code, { rows, first }]) => ({ code, rows, first }))),
+    counts(explanations: Explanations = {}): CodeCount[] {
+      return sortCodeCounts(
+        [...counts].map(([code, { rows, first }]) => ({ code, rows, first, meaning: explanations[code] })),
+      );
+    },
   };
 }
 
@@ -136,8 +144,8 @@ export function listFirstRejections(counts: readonly CodeCount[], limit: number)
   return rejected.filter(({ line }) => lines.has(line));
 }
 
-export function describeCode({ code, rows, first }: CodeCount) {
-  return { code, rejects: isRejection({ code }), rows, meaning: explanations[code], first };
+export function describeCode({ code, rows, first, meaning }: CodeCount) {
+  return { code, rejects: isRejection({ code }), rows, meaning: meaning ?? explanations[code], first };
 }
 
 export type ImportResult = {
@@ -158,6 +166,8 @@ export type ImportResult = {
   readonly unknownColumns?: readonly string[];
   /** Whether the last import rejected the same rows for the same reasons; absent if no row was rejected. */
   readonly sameRejections?: boolean;
+  /** Present if this is the register's first import and it revokes nobody, or everybody: a likely mistake. */
+  readonly firstRevokes?: "nobody" | "everybody";
   readonly rejectedRows?: readonly ReturnType<typeof issueWithoutIdentity>[];
   readonly dryRun?: true;
   /** Present when --strict or the brake stopped the import. */
@@ -182,7 +192,9 @@ export async function* reportText(result: ImportResult, issues: Staging["issues"
     }
     yield isFirst ? "],\n" : "\n  ],\n";
   }
-  const met = Object.entries(explanations).filter(([known]) => codes.some(({ code }) => code === known));
+  const met = Object.keys(explanations).flatMap((known) =>
+    codes.filter(({ code }) => code === known).map((one) => [known, describeCode(one).meaning]),
+  );
   yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }
 

@@ -2,8 +2,8 @@
 
 import { holdsPersonalData } from "../personal-data.ts";
 import { safeLabel } from "./arrival.ts";
-import { classifyColumnName, findNamePart } from "./column-names.ts";
-import { type ColumnProfile, countDates, valueKinds } from "./column-profile.ts";
+import { classifyColumnName, findNamePart, isPrivateOrUnstoredColumn } from "./column-names.ts";
+import { type ColumnProfile, countDates, listValues, valueKinds, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
 import { isStatusName, isWordField, maxStatusWords } from "./words.ts";
@@ -162,7 +162,20 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
   const reading = classifyColumnName(column.name);
   const fields = reading.kind === "perhaps" ? reading.fields : "field" in reading ? [reading.field] : [];
   const other = fields.map((field) => chosen.get(field)).find((one) => one !== undefined);
-  if (other !== undefined) return { why: `${toLabel(other)} is taken for the same`, sure: false };
+  const held = shownValues(column);
+  if (other !== undefined) return { why: `${toLabel(other)} is taken for the same${held}`, sure: false };
   if (findNamePart(column.name) !== null) return { why: "a part of a name", sure: false };
-  return { why: "not recognised", sure: reading.kind === "unknown" };
+  return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
+}
+
+const maxShownWords = 20;
+
+/** Shows a column's three most frequent values; empty if there are too many or they may be personal data. */
+function shownValues(column: ColumnProfile): string {
+  const { name, words, filled } = column;
+  const isPrivate = isPrivateOrUnstoredColumn(name) || /name/i.test(name) || findNamePart(name) !== null;
+  if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
+  const values = [...words.values()];
+  if (countDates(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";
+  return `; values: ${listValues(values, 3).replace(/ and \d+ more$/, "")}`;
 }

@@ -245,6 +245,7 @@ function askForRevoked({ chosen, rows }: Found, ask: Ask): void {
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
+/** The date fields, the one with the latest dates first. */
 const dateFields: readonly ImportField[] = ["licenseExpiryDate", "licenseIssueDate", "certificateIssueDate"];
 const maxOffered = 5;
 
@@ -263,12 +264,14 @@ function askForDateFields({ chosen, profiles }: Found, ask: Ask): void {
     (free.length > 0 || column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0));
   if (open.length === 0) return;
   const names = open.map((field) => columnOfField[field]).join(" or ");
-  for (const column of profiles.filter(isOffered).slice(0, maxOffered)) {
+  const offered = profiles
+    .filter(isOffered)
+    .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
+  for (const [index, column] of offered.slice(0, maxOffered).entries()) {
+    const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
     const label = toLabel(column);
-    ask(
-      label,
-      `${label} holds dates${span} and is left out; if it is ${names}, move it from \`ignore\` to \`columns\``,
-    );
+    const move = `if it is ${names}, move it from \`ignore\` to \`columns\`${likely}`;
+    ask(label, `${label} holds dates${span} and is left out; ${move}`);
   }
 }

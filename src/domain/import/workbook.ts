@@ -35,7 +35,7 @@ export function readWorkbook(file: Uint8Array | string, options: SheetOptions = 
   if (!isZip && typeof file !== "string" && file.length < minOldBytes)
     throw new UnreadableError(1, damagedMessage);
   const book = parse(file);
-  if (isZip) checkSheets(book);
+  if (isZip) checkParts(book);
   const name = chooseSheet(book, options);
   const sheet = book.Sheets[name];
   if (sheet === undefined) throw new UnreadableError(1, damagedMessage);
@@ -153,15 +153,9 @@ function textOf({ t, v, z }: Cell, is1904: boolean): string {
 
 const maxFormatLength = 255;
 
-const formats = new Map<string, boolean>();
-
 /** Whether a number format shows a date: it has d or y outside quotes, brackets and escapes. */
 function showsDate(format: string): boolean {
-  const known = formats.get(format);
-  if (known !== undefined) return known;
-  const isDate = /[dy]/i.test(format.replace(/"[^"]*"|\[[^\]]*\]|\\.|_./g, ""));
-  formats.set(format, isDate);
-  return isDate;
+  return /[dy]/i.test(format.replace(/"[^"]*"|\[[^\]]*\]|\\.|_./g, ""));
 }
 
 /** Whether a number format adds leading digits, as `00000000000` does for NINs. */
@@ -169,22 +163,57 @@ function showsLeadingDigits(format: string): boolean {
   return format.length > 1 && /^(?:0|#|"\d*"|\\\d)+$/.test(format) && !/^#*0?$/.test(format);
 }
 
-/** Refuses a workbook of Excel with a sheet that {@link checkRows} refuses. @throws UnreadableError */
-function checkSheets(book: WorkBook): void {
+/** Content types of a workbook's main part: workbooks, templates and add-ins, with macros or binary (.xlsb) too. */
+const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[\w.]*\.)?main(?:\+xml)?$/i;
+
+/** Refuses an Excel workbook whose parts contradict each other: Excel may show other rows. @throws UnreadableError */
+function checkParts(book: WorkBook): void {
   const { keys = [], files = {} } = book as unknown as {
     keys?: string[];
     files?: Readonly<Record<string, { content?: Uint8Array }>>;
   };
-  for (const key of keys)
-    if (/\/xl\/worksheets\/[^/]+\.xml$/i.test(`/${key}`))
-      checkRows(Buffer.from(files[key]?.content ?? []).toString());
+  const parts = new Map(keys.map((key) => [partName(key.replace(/^Root Entry/, "")), files[key]?.content]));
+  const read = (part: string) => Buffer.from(parts.get(part) ?? []).toString();
+  if (!parts.has("[content_types].xml") || parts.has("content.xml")) return;
+  const relations = tags(read("_rels/.rels"), "Relationship");
+  const types = tags(read("[content_types].xml"), "Override");
+  const targets = [
+    ...relations
+      .filter((one) => attribute(one, "Type")?.endsWith("/officeDocument"))
+      .map((one) => attribute(one, "Target")),
+    ...types
+      .filter((one) => workbookType.test(attribute(one, "ContentType") ?? ""))
+      .map((one) => attribute(one, "PartName")),
+  ];
+  const named = new Set(targets.map((target = "") => partName(target)));
+  const [workbook = "xl/workbook.xml"] = named;
+  const hasTwoIds = tags(read(workbook), "sheet").some(
+    (sheet) => (sheet.match(/(?:^|[\s:])id\s*=/gi) ?? []).length > 1,
+  );
+  if (named.size > 1 || !parts.has(workbook) || hasTwoIds) throw new UnreadableError(1, damagedMessage);
+  for (const part of parts.keys()) if (/^xl\/worksheets\/[^/]+\.xml$/.test(part)) checkRows(read(part));
+}
+
+function partName(name: string): string {
+  return name.replace(/^\/+/, "").toLowerCase();
+}
+
+/** Lists the attributes, as one text, of each XML tag called `name`, with any namespace prefix. */
+function tags(xml: string, name: string): string[] {
+  return [...xml.matchAll(new RegExp(`<(?:\\w+:)?${name}\\s([^<>]*)>`, "g"))].map(
+    ([, inside = ""]) => inside,
+  );
+}
+
+function attribute(tag: string, name: string): string | undefined {
+  return new RegExp(`(?:^|\\s)${name}\\s*=\\s*["']([^"']*)["']`).exec(tag)?.[1];
 }
 
 /** Refuses a sheet whose row numbers do not ascend, or exceed 1,048,576. @throws UnreadableError */
 function checkRows(sheet: string): void {
   let last = 0;
-  for (const [, inside = ""] of sheet.matchAll(/<(?:\w+:)?row\s([^<>]*)>/g)) {
-    const given = /(?:^|\s)r\s*=\s*["']([^"']*)["']/.exec(inside)?.[1];
+  for (const row of tags(sheet, "row")) {
+    const given = attribute(row, "r");
     const line = given === undefined ? last + 1 : Number(given);
     if (!Number.isSafeInteger(line) || line <= last || line > 1_048_576)
       throw new UnreadableError(1, damagedMessage);

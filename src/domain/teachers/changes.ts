@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
@@ -73,7 +74,8 @@ export function checkReason(text: string): string {
  * If another process changed the record before the commit, the change is computed again from the new version. A licence
  * that began or expired by its dates is announced to partners first.
  * @param change `reason` was checked by {@link checkReason}
- * @throws TvsError NOT_KNOWN, REFUSED if the record does not allow the change, STORE_BUSY if the record keeps changing
+ * @throws TvsError NOT_KNOWN, REFUSED if the record does not allow the change, STORE_BUSY if the record keeps changing,
+ *   STORE_CORRUPT if the record read after the commit does not show the change
  */
 export async function changeTeacher(
   dependencies: ChangeDependencies,
@@ -88,11 +90,14 @@ export async function changeTeacher(
       await teachers.apply([planCalendarStep(teacher, dependencies)]);
       continue;
     }
-    const content = changedContent(teacher, { ...change, today });
-    const write = planWrite(teacher, content, { ...dependencies, ...change, at: clock.now() });
+    const changed = changedFields(teacher, { ...change, today });
+    const by = { ...dependencies, ...change, at: clock.now() };
+    const write = planWrite(teacher, { ...teacher, ...changed }, by);
     const [isApplied] = await teachers.apply([write]);
     if (!isApplied) continue;
-    const stored = await requireTeacher(teachers, key);
+    const stored = await teachers.findStored(key);
+    if (stored?.id !== teacher.id || !isDeepStrictEqual({ ...stored, ...changed }, stored))
+      throw undoneError(change.action);
     const [before, after] = [announcedStatuses(teacher), statusesOn(stored, today)];
     return { teacher: stored, before, after, events: write.events };
   }
@@ -138,13 +143,22 @@ const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   unhide: settingFlag("hidden", false, "the teacher is not hidden"),
 };
 
-function changedContent(
+function changedFields(
   teacher: StoredTeacher,
   { action, ...by }: { action: TeacherAction; reason: string; today: CalendarDate },
-): TeacherContent {
+): Partial<TeacherContent> {
   const refusal = rules[action].refusal(teacher);
   if (refusal !== null) throw new TvsError("REFUSED", refusal);
-  return { ...teacher, ...rules[action].set(teacher, by) };
+  return rules[action].set(teacher, by);
+}
+
+function undoneError(action: TeacherAction): TvsError {
+  return new TvsError(
+    "STORE_CORRUPT",
+    `the change was committed and announced, but the record read back does not show it (${action}): ` +
+      "tvs teachers history shows whether another change was made at the same time; if not, something in the database " +
+      "undoes what is written, and tvs doctor --full looks for it",
+  );
 }
 
 /** A line of a teacher's history: a change of the record, or an event for partners. */

@@ -1,26 +1,11 @@
 /** Finds names by the beginning of any of their parts. Case and diacritics are ignored. */
 
 /** ASCII for letters that Unicode does not decompose: hooked letters of Hausa, crossed and joined ones of others. */
-const plainLetters: Readonly<Record<string, string>> = {
-  ɓ: "b",
-  ɗ: "d",
-  đ: "d",
-  ð: "d",
-  ǝ: "e",
-  ɛ: "e",
-  ə: "e",
-  ı: "i",
-  ƙ: "k",
-  ł: "l",
-  ŋ: "n",
-  ɔ: "o",
-  ø: "o",
-  ƴ: "y",
-  æ: "ae",
-  œ: "oe",
-  ß: "ss",
-  þ: "th",
-};
+const plainLetters: Readonly<Record<string, string>> = Object.fromEntries(
+  "ɓ-b ɗ-d đ-d ð-d ǝ-e ɛ-e ə-e ı-i ƙ-k ł-l ŋ-n ɔ-o ø-o ƴ-y æ-ae œ-oe ß-ss þ-th"
+    .split(" ")
+    .map((pair) => pair.split("-")),
+);
 const otherLetter = new RegExp(`[${Object.keys(plainLetters).join("")}]`, "gu");
 
 const plainName = /^[a-z ]*$/;

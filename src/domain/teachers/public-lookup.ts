@@ -10,19 +10,7 @@ import { certificateOf, describeLicenseOn, noLicense, type Teacher } from "./tea
 type PublicLicense = Omit<License, "status"> & { status: "VALID" | "EXPIRED" | "NOT_FOUND" };
 
 /** The answer of the public lookup (contract C3). */
-export type PublicAnswer =
-  | { found: false; verifiedAt: string }
-  | {
-      found: true;
-      name: string;
-      tId: string | null;
-      status: "Licensed" | "Expired" | "Not licensed";
-      state: string | null;
-      teacher: Pick<Teacher, "name" | "state" | "category"> & { tId: string | null; photoUrl?: string };
-      certificate: { status: string; regNo: string | null; issueDate: string | null };
-      license: PublicLicense;
-      verifiedAt: string;
-    };
+export type PublicAnswer = { found: false; verifiedAt: string } | ReturnType<typeof describe>;
 
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
@@ -63,26 +51,20 @@ export function createPublicLookup(dependencies: {
   };
 }
 
-function describe(
-  teacher: Teacher,
-  { today, verifiedAt }: { today: string; verifiedAt: string },
-): PublicAnswer {
+function describe(teacher: Teacher, { today, verifiedAt }: { today: string; verifiedAt: string }) {
   const license = publicLicense(teacher, today);
   const tId = teacher.tId === null ? null : String(teacher.tId);
   const { name, state, category, photoUrl } = teacher;
   return {
-    found: true,
-    name,
-    tId,
-    status:
-      license.status === "VALID" ? "Licensed" : license.status === "EXPIRED" ? "Expired" : "Not licensed",
-    state,
+    ...{ found: true as const, name, tId, status: shownStatus[license.status], state },
     teacher: { name, tId, state, category, ...(photoUrl === null ? {} : { photoUrl }) },
     certificate: certificateOf(teacher),
     license,
     verifiedAt,
   };
 }
+
+const shownStatus = { VALID: "Licensed", EXPIRED: "Expired", NOT_FOUND: "Not licensed" } as const;
 
 /** The licence for the public. A revoked licence is shown as no licence (contract C13). */
 function publicLicense(teacher: Teacher, today: string): PublicLicense {

@@ -10,17 +10,11 @@ export type Holdings = {
   readonly revocations: number;
 };
 
+type OperatorAction = "revoke" | "reinstate" | "deactivate" | "reactivate" | "hide" | "unhide";
+
 export type HistoryEntry = {
   readonly at: number;
-  readonly action:
-    | "import"
-    | "revoke"
-    | "reinstate"
-    | "deactivate"
-    | "reactivate"
-    | "hide"
-    | "unhide"
-    | "sweep";
+  readonly action: OperatorAction | "import" | "sweep";
   readonly actor: string;
   readonly reason: string | null;
   readonly before: Statuses | null;

@@ -134,15 +134,10 @@ export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): Li
   return licenseExpiryDate >= today ? "VALID" : "EXPIRED";
 }
 
+/** Whether only the licence's first day, which is still to come, makes the status NOT_FOUND. */
 export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate): boolean {
-  return (
-    teacher.active &&
-    !teacher.hidden &&
-    teacher.licenseRevokedOn === null &&
-    teacher.licenseExpiryDate !== null &&
-    teacher.licenseIssueDate !== null &&
-    teacher.licenseIssueDate > today
-  );
+  const isFound = teacher.active && !teacher.hidden && teacher.licenseExpiryDate !== null;
+  return isFound && licenseStatusOn(teacher, today) === "NOT_FOUND";
 }
 
 export const noLicense = {

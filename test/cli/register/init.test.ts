@@ -80,6 +80,18 @@ test.concurrent.each([
   }),
 );
 
+test.concurrent.each([
+  ["http://127.0.0.1:8080", "an address that partners cannot reach"],
+  ["http://verify.example.gov", "whoever is on the way can change what partners read"],
+])("tvs init warns of the issuer %s", (issuer, warning) =>
+  withTempDir(async (folder) => {
+    const args = ["init", "--issuer", issuer, "--name", "Teacher Registry"];
+    const { code, stderr } = await runTvs(args, { dataDir: join(folder, "data") });
+    expect(code).toBe(0);
+    expect(stderr).toContain(warning);
+  }),
+);
+
 test.concurrent("tvs init on a terminal asks its questions, asks again after a wrong answer, and uses the default on Enter", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");

@@ -36,7 +36,7 @@ test.concurrent("tvs teachers import prints its counts as text or as one JSON va
     expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: "" });
     const counts = { rows: 2, inserted: 2, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 4 };
     const { sha256, ...result } = JSON.parse(first.stdout);
-    expect(result).toEqual({ file: "extract.csv", ...counts });
+    expect(result).toEqual({ file: "extract.csv", ...counts, firstRevokes: "nobody" });
     expect(sha256).toMatch(/^[0-9a-f]{64}$/);
     const again = await run(extract);
     expect(again.stdout).toMatch(/unchanged +2\n/);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { parseMapping } from "../../../src/domain/import/mapping.ts";
-import { csv, row, type TestImports, withImports, withoutRegNo } from "../../harness/imports.ts";
+import { csv, row, rows, type TestImports, withImports, withoutRegNo } from "../../harness/imports.ts";
 import { catchError } from "../../harness/rejection.ts";
 
 const words = { REVOKED: "REVOKED", "Struck off": "REVOKED", Good: "VALID", Lapsed: "EXPIRED" };
@@ -51,6 +51,9 @@ test("a status that the mapping translates revokes, and a status without a trans
       { line: 4, field: "license_status", code: "LICENSE_STATUS_INVALID" },
     ]);
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
+    expect(result.report.codes.LICENSE_STATUS_INVALID).toBe(
+      "license_status holds REVOKED, EXPIRED, NONE, VALID, or as the mapping says REVOKED, Struck off, Good, Lapsed",
+    );
   }));
 
 const mixed = (name: string) =>
@@ -91,4 +94,15 @@ test("a file with an unread column of licence statuses is refused, unless a mapp
     for (const options of [{ dryRun: true }, { baseline: true }, allowed, other])
       expect(await catchError(add(mixed("Remarks"), options))).toMatchObject({ code: "INPUT_UNREADABLE" });
     expect(await add(mixed("Remarks"), reading({ ignore: ["Remarks"] }))).toMatchObject({ inserted: 3 });
+  }));
+
+test("the first import of a register warns if it revokes nobody or everybody", () =>
+  withImports(async ({ add }) => {
+    expect(await add(csv(rows(2)), { dryRun: true })).toMatchObject({ firstRevokes: "nobody" });
+    const revoked = { license_revoked_on: "2025-01-02" };
+    expect(await add(csv(rows(2, revoked)), { dryRun: true })).toMatchObject({ firstRevokes: "everybody" });
+    const some = csv([row(1, revoked), row(2)]);
+    expect((await add(some, { dryRun: true })).firstRevokes).toBeUndefined();
+    expect(await add(csv(rows(2)))).toMatchObject({ firstRevokes: "nobody" });
+    expect((await add(csv(rows(2)))).firstRevokes).toBeUndefined();
   }));

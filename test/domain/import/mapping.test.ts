@@ -72,3 +72,12 @@ test("a mapping's `values` translate a date first, and its form of dates reads t
     );
     expect(revoked).toEqual([null, "2025-01-02", "2026-03-09"]);
   }));
+
+test("the explanation of a wrong date names the mapping's date format", () =>
+  withImports(async ({ add }) => {
+    const reading = { mapping: mapping({ dates: "DD/MM/YYYY" }) };
+    const { report, codes } = await add(csv([row(1, { license_expiry_date: "31/02/2024" })]), { reading });
+    const words = "a date is written DD/MM/YYYY, as the mapping says, and must exist";
+    expect(report.codes).toEqual({ DATE_INVALID: words });
+    expect(codes).toMatchObject([{ code: "DATE_INVALID", meaning: words }]);
+  }));

@@ -57,6 +57,7 @@ test("the proposed mapping offers an unrecognised column of dates for the missin
   const question = asked(found, "Dt1");
   expect(question).toContain("from 2024-01-13 to 2024-02-01");
   expect(question).toContain("license_issue_date or certificate_issue_date");
+  expect(question).toContain("by its dates it may be license_issue_date");
   expect(found.mapping.open).toEqual(["Dt1"]);
 });
 

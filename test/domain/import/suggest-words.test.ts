@@ -72,6 +72,31 @@ test("the proposed mapping asks about a column if a few of its many values look 
   expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
 });
 
+test("the proposed mapping shows the three most frequent values of an ignored column", async () => {
+  const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
+  expect(found.columns.at(-1)).toMatchObject({
+    name: "Zone",
+    taken: null,
+    why: "not recognised; values: South (4), East (3), West (2)",
+  });
+});
+
+test.each([
+  ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
+  ["an e-mail address", "ada@example.org"],
+])("the proposed mapping shows no value of an ignored column if one value is %s", async (_name, personal) => {
+  const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
+  expect(found.columns.at(-1)?.why).toBe("not recognised");
+  expect(JSON.stringify(found)).not.toContain(personal);
+});
+
+test("the proposed mapping shows no values of an ignored column with many values or dates of birth", async () => {
+  const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
+  expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
+  const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
+  expect(JSON.stringify(births)).not.toContain("1980");
+});
+
 const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
 test.each(personal)("the proposed mapping repeats no %s, from any column", async (text) => {
   const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
@@ -80,9 +105,7 @@ test.each(personal)("the proposed mapping repeats no %s, from any column", async
   expect(JSON.stringify(found)).not.toContain(text);
 });
 
-test("the proposed mapping repeats no date of birth, and no personal data from a header", async () => {
-  const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
-  expect(JSON.stringify(births)).not.toContain("1980");
+test("the proposed mapping repeats no personal data from a header", async () => {
   const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
   expect(JSON.stringify(found)).not.toContain("08031234567");
 });

@@ -82,6 +82,10 @@ test.each([
 
 const megabyte = "x".repeat(1024 * 1024);
 const cell = '<c r="A1"><v>1</v></c>';
+const relationTo = (part: string) =>
+  `<Relationships><Relationship Id="a" Type="x/officeDocument" Target="${part}"/></Relationships>`;
+const sheetOf = (id: string) =>
+  `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="x"><sheets><sheet name="One" r:id="rId1" ${id}/></sheets></workbook>`;
 // biome-ignore format: a table reads better in rows
 const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
   ["is an archive of something else", () => makeZip({ "hello.txt": "hello" }), /zip archive and no workbook/],
@@ -96,6 +100,14 @@ const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
   ["has a row twice", () => bookOf(`<row r="2">${cell}</row><row r="2">${cell}</row>`), /damaged/],
   ["names a text that is not there", () => bookOf('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'),
     /damaged/],
+  ["names a workbook that is not there",
+    () => bookOf(`<row r="1">${cell}</row>`, { "_rels/.rels": relationTo("xl/none.xml") }),
+    /damaged/],
+  ["names two workbooks",
+    () => bookOf(`<row r="1">${cell}</row>`, { "_rels/.rels": relationTo("xl/other.xml"), "xl/other.xml": "<workbook/>" }),
+    /damaged/],
+  ["names two parts for a sheet", () => bookOf(`<row r="1">${cell}</row>`, { "xl/workbook.xml": sheetOf('q:id="rId2"') }), /damaged/],
+  ["names a second part without a prefix", () => bookOf(`<row r="1">${cell}</row>`, { "xl/workbook.xml": sheetOf('Id="rId2"') }), /damaged/],
 ];
 
 test.each(hostile)("a workbook that %s is refused", async (_name, book, says) => {
