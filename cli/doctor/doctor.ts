@@ -13,15 +13,7 @@ import { shellWord } from "../../src/domain/plain-text.ts";
 import { environmentOf, flag, version } from "../command.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { noRegisterError, requireOwnFolder } from "../register/register.ts";
-import {
-  escapeControls,
-  exitCodes,
-  formatList,
-  print,
-  printNote,
-  terminalWidth,
-} from "../terminal/output.ts";
-import { wrapText } from "../terminal/tables.ts";
+import { escapeControls, exitCodes, formatList, hang, print, printNote } from "../terminal/output.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import * as machine from "./machine.ts";
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
@@ -53,7 +45,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = formatList(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
-    advice ? [`  ${wrapText(escapeControls(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
+    advice ? [hang("  ", escapeControls(`${name}: ${advice}`), { indent: 6 })] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }
