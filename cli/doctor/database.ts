@@ -13,9 +13,7 @@ import { hasSqliteHeader } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { hasCompleteRegister, inspectSchema } from "../../src/store/driver/schema.ts";
-import { createImportHistory } from "../../src/store/imports.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
-import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegisterError } from "../register/register.ts";
@@ -84,14 +82,13 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     return unread(fail("database", "it belongs to another program", "check --data and --database"));
   }
   if (!(await hasCompleteRegister(driver))) return missing(options.config);
-  const status = createRegisterFigures(driver);
-  const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
+  const stores = createStores(driver);
+  const integrity = await checkIntegrity(driver, await stores.status.sizeBytes(), options.full);
   const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
   const service = ok("service", `${running} is running on this database`);
   if (schema.result === "fail") return unread(schema, integrity, service);
-  const stores = createStores(driver);
   const keys = await stores.keys.list();
-  const { newestAt } = await status.attestations([]);
+  const { newestAt } = await stores.status.attestations([]);
   const stored = await stores.settings.read();
   const endpoints = (await stores.webhooks.endpoints()).filter((one) => one.disabledReason === null);
   const certificates = await stores.partners.certificates();
@@ -107,7 +104,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
         ? [checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))]
         : []),
       ...(areKeysThere
-        ? await checkReadings(driver, { stores, stored, keys, options })
+        ? await checkReadings({ stores, stored, keys, options })
         : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
       ...checkSettings(stored, options.config, { oldest, now: options.now }),
       await checkReceivers(endpoints),
@@ -122,11 +119,9 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
 type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
 /** Makes the checks that the console also shows, and those of the log. */
-async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
+async function checkReadings({ stores, stored, keys, options: { config, now } }: Found) {
   const readings = await takeReadings({
     ...stores,
-    imports: createImportHistory(driver),
-    status: createRegisterFigures(driver),
     log: stores.evidence.figures,
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },

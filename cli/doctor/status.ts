@@ -2,7 +2,6 @@ import { basename } from "node:path";
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
 import { formatLeaves } from "../../src/domain/evidence/log.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
-import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { configOf } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
@@ -17,7 +16,7 @@ export const statusCommand = tvsCommand("status", {
 
 async function readStatus(operator: CommandContext) {
   const { keys, webhooks, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
-  const store = createRegisterFigures(driver);
+  const store = operator.status;
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, site, timeZone, policy } = settingsInForce;
   const schemaVersion = await store.schemaVersion();

@@ -21,8 +21,6 @@ import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
-import { createImportHistory } from "../../src/store/imports.ts";
-import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { version } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -86,20 +84,17 @@ type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocatio
 function createAdmin(open: OpenService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
-  const { secrets, clock, stores, driver, blindIndex } = operator;
+  const { secrets, clock, stores, blindIndex } = operator;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
-  const imports = createImportHistory(driver);
   const sources: ConsoleSources = {
     ...metrics,
     ...stores,
-    ...{ blindIndex, imports, configuration, clock, history },
+    ...{ blindIndex, configuration, clock, history },
     signers: open.signer.threads,
     startedAt: clock.now(),
     clockAheadMs: open.clockAheadMs,
     readings: createReadings({
-      ...stores,
-      ...{ imports, clock, onError },
-      status: createRegisterFigures(driver),
+      ...{ ...stores, clock, onError },
       log: stores.evidence.figures,
       calendar: operator.calendar,
     }),
