@@ -13,8 +13,8 @@ import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, type TvsCommand } from "../command.ts";
 import { escapeControls, exitCodes } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
-import { openSources, type Pieces, readSource, type Source } from "./files.ts";
-import { type AnyVerification, formatHuman, formatJson, type Location } from "./format.ts";
+import { openSources, type Pieces, readSource } from "./files.ts";
+import { type AnyVerification, formatHuman, formatJson } from "./format.ts";
 import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
@@ -44,21 +44,34 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   const { json = false, _: paths } = line.args;
   const settings = await readSettings(line, io.env, io.now());
   const progress = await createProgress(paths);
-  const format: Format = json ? formatJson : (one, place) => formatHuman(one, place, io.color ?? false);
-  const printer = createPrinter(io.stdout, format, progress);
-  try {
-    for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles)) {
-      await verifySource(source, settings.options, printer);
+  const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color ?? false);
+  const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
+  let [text, bytes] = ["", 0];
+  async function* watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+      yield chunk;
     }
-    await printer.flush();
+  }
+  try {
+    for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles))
+      for await (const verified of verifyInBatches(readSource(source, watched), settings.options)) {
+        for (const { verification, place } of verified) {
+          tally[verification.verdict]++;
+          text += format(verification, { file: source.file, place });
+        }
+        // A write costs more than a verdict, so verdicts are collected for large writes.
+        if (text.length <= flushCharacters) continue;
+        await io.stdout(text);
+        text = "";
+      }
   } finally {
     progress.stop();
   }
-  const { valid, refused, undecidable } = printer.tally;
-  if (!json) {
-    await io.stdout(trustNote(settings));
-    await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
-  }
+  const { valid, refused, undecidable } = tally;
+  const summary = `${trustNote(settings)}${valid} valid, ${refused} refused, ${undecidable} undecidable\n`;
+  await io.stdout(json ? text : text + summary);
   if (refused > 0) return exitCodes.refused;
   return undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
@@ -115,26 +128,27 @@ export function verifyCommand(program: string): TvsCommand {
 
 /** Envelopes verified concurrently: enough for the runtime's cryptography to use every core. */
 const atOnce = 64;
+/** Verdicts are written when they have more characters than this. */
+const flushCharacters = 64 * 1024;
+
+/** Verifies items in their order, many at a time. */
+async function* verifyInBatches(items: AsyncIterable<EnvelopeItem>, options: VerifyOptions) {
+  const verify = async (item: EnvelopeItem) => ({
+    place: item.place,
+    verification: await verifyItem(item, options),
+  });
+  let batch: EnvelopeItem[] = [];
+  for await (const item of items) {
+    if (batch.push(item) < atOnce) continue;
+    yield await Promise.all(batch.map(verify));
+    batch = [];
+  }
+  yield await Promise.all(batch.map(verify));
+}
 
 async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
   if ("refusal" in item) return unopenedVerification(item.refusal);
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
-}
-
-/** Verifies the items of one source and prints their verdicts in order. */
-async function verifySource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
-  const { file } = source;
-  let items: EnvelopeItem[] = [];
-  const verifyItems = async () => {
-    const verdicts = await Promise.all(items.map((item) => verifyItem(item, options)));
-    for (const [index, item] of items.entries())
-      printer.print(verdicts[index] as AnyVerification, { file, place: item.place });
-    items = [];
-    await printer.makeRoom();
-  };
-  for await (const item of readSource(source, printer.watched))
-    if (items.push(item) >= atOnce) await verifyItems();
-  await verifyItems();
 }
 
 /** Smaller inputs get no progress bar: they are verified before anybody could read it. */
@@ -155,38 +169,4 @@ async function sizeOf(paths: readonly string[]): Promise<number> {
 async function createProgress(paths: readonly string[]): Promise<Bar> {
   const bytes = hasProgress() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
   return createBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
-}
-
-const flushCharacters = 64 * 1024;
-
-type Format = typeof formatJson;
-type Printer = ReturnType<typeof createPrinter>;
-
-/** Prints verdicts in the order of the input. It collects them for large writes: a write costs more than a verdict. */
-function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar) {
-  const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
-  let text = "";
-  let bytes = 0;
-  const flush = async () => {
-    const piece = text;
-    text = "";
-    if (piece !== "") await stdout(piece);
-  };
-  return {
-    tally,
-    flush,
-    print(verification: AnyVerification, location: Location): void {
-      tally[verification.verdict]++;
-      text += format(verification, location);
-    },
-    makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
-    /** Passes the bytes through, and shows their number as progress. */
-    async *watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
-      for await (const chunk of chunks) {
-        bytes += chunk.length;
-        progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
-        yield chunk;
-      }
-    },
-  };
 }
