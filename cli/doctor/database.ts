@@ -1,6 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { explainError } from "../../src/delivery/exchange.ts";
 import { type Check, checkNamed, fail, ok, runChecks } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
@@ -130,7 +129,7 @@ async function checkReadings({ stores, stored, keys, options: { config, now } }:
   const areWebhooksHeld = stored.get(holdWebhooksSettingName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld, explainError }),
+    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld }),
     ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }

@@ -12,7 +12,6 @@ import {
 } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
-import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
@@ -102,7 +101,6 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
     isDiskRefusing: open.isDiskRefusing,
     build: { version, runtime: runtimeName(), environment: operator.keyKind === "live" ? "live" : "sandbox" },
     commandLine: createCommandLine(dataOptions(config)),
-    explainError,
   };
   const sessions = createSessions({ secrets, location, clock });
   return createAdminApp({ sources, exposition: createExposition(sources), sessions });

@@ -13,7 +13,7 @@ export type Pieces = AsyncIterable<Uint8Array>;
 type Paths = readonly string[];
 
 /** One file of the input, or the reason why it cannot be read. */
-export type Source =
+type Source =
   | { readonly file: string; readonly chunks: Pieces }
   | { readonly file: string; readonly reason: RefusalReason };
 

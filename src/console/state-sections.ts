@@ -4,7 +4,7 @@ import { html } from "hono/html";
 import { type Check, fail, runChecks, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import { checkClockDifference } from "../domain/database-clock.ts";
-import type { PartnerBacklog } from "../domain/deliveries.ts";
+import { explainError, type PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointFigures, QuotaFigures } from "../domain/readings.ts";
@@ -109,7 +109,7 @@ function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefi
   const error =
     lastError === null
       ? "–"
-      : html`<span class="prose"><b>${lastError}</b> ${state.explainError(lastError)}</span>`;
+      : html`<span class="prose"><b>${lastError}</b> ${explainError(lastError)}</span>`;
   return [partnerId, host, endpointBadge(endpoint, state.now), ...backlogCells(backlog, state), error];
 }
 

@@ -3,7 +3,7 @@
 import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialIndex, credentialEnds } from "./credentials.ts";
-import type { PartnerBacklog } from "./deliveries.ts";
+import { explainError, type PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, formatLeaves } from "./evidence/log.ts";
 import { describeLosses, findNotableLosses, type Losses, maxLostPercent } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
@@ -57,8 +57,6 @@ export type CheckInput = {
   readonly credentials: CredentialIndex;
   /** Whether `tvs restore --hold-webhooks` holds the webhooks. */
   readonly areWebhooksHeld: boolean;
-  /** Explains an error of a delivery, such as `BAD_STATUS 503`, in a sentence. */
-  readonly explainError: (lastError: string) => string;
 };
 
 /** A check warns if a partner has used this share of the day's quota. */
@@ -69,7 +67,7 @@ const overdueMs = 5 * 60_000;
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
 export function runChecks(input: CheckInput): Check[] {
-  const { now, readings, keys, credentials, areWebhooksHeld, explainError } = input;
+  const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return [
     checkKeys(keys, now),
@@ -80,7 +78,7 @@ export function runChecks(input: CheckInput): Check[] {
     checkHeld(areWebhooksHeld),
     ...allOr(
       ok("webhook-endpoints", "no endpoint that should work fails"),
-      endpoints.flatMap((one) => checkEndpoint(one, now, explainError)),
+      endpoints.flatMap((one) => checkEndpoint(one, now)),
     ),
     ...allOr(
       ok("webhooks", "none is overdue, and none was given up"),
@@ -178,7 +176,6 @@ function checkHeld(areHeld: boolean): Check {
 function checkEndpoint(
   { partnerId, disabledReason, failingSince, lastError }: EndpointFigures,
   now: number,
-  explainError: CheckInput["explainError"],
 ): Check[] {
   const name = "webhook-endpoints";
   const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
