@@ -6,7 +6,7 @@ import type { Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeText } from "../../src/partner/file-text.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
-import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
+import { openLogProof } from "../../src/partner/log-proof.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
@@ -117,7 +117,7 @@ export async function readSettings(
     ...(anchor ? { anchor } : {}),
   });
   const proof =
-    proofFile === undefined ? {} : { proof: await openProof(proofFile, { logKeys, logState, now }) };
+    proofFile === undefined ? {} : { proof: await openProof(proofFile, logState, { logKeys, now }) };
   const given = { keys, issuer, audience, now, ...proof, ...readLists(lists, pack), ...maxListAge };
   const keyFiles = [...files, ...lists, ...logKeys].filter((path) => path !== undefined);
   return { options: given, historyFile, keyFiles };
@@ -178,23 +178,20 @@ function readLists(paths: readonly string[], pack: OfflinePack | undefined) {
   return { statusLists: [...texts, ...(pack?.statusLists ?? [])] };
 }
 
-type ProofSettings = {
-  /** Verifier keys, and paths of files with verifier keys. */
-  readonly logKeys: readonly string[];
-  /** The file that remembers the largest checkpoint of each log. */
-  readonly logState: string | undefined;
-  readonly now: Date;
-};
-
 /**
  * Opens the proof for all envelopes of a run, and remembers its checkpoint in the log state, whatever the verdicts are.
+ * @param file the log state @param given verifier keys or the paths of files with verifier keys, and the time
  * @throws TvsError INPUT_UNREADABLE if a file cannot be read, or the log state cannot be written
  */
-async function openProof(path: string, { logState: file, now, ...given }: ProofSettings): Promise<LogProof> {
+async function openProof(
+  path: string,
+  file: string | undefined,
+  given: { logKeys: readonly string[]; now: Date },
+) {
   const written = readSmallFile(path, `the proof ${path}`, maxProofMiB);
-  const logKeys = await readLogKeys(given.logKeys);
-  if (file === undefined) return openLogProof(written, { logKeys, now });
-  const proof = await openLogProof(written, { logKeys, now, logState: readStateFile("--log-state", file) });
+  const options = { ...given, logKeys: await readLogKeys(given.logKeys) };
+  if (file === undefined) return openLogProof(written, options);
+  const proof = await openLogProof(written, { ...options, logState: readStateFile("--log-state", file) });
   if (proof.refusal === null) await rememberInStateFile(file, proof);
   return proof;
 }
