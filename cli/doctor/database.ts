@@ -28,9 +28,9 @@ const clockToleranceMs = 60_000;
 
 type DatabaseReport = CertificateFacts & {
   readonly checks: readonly Check[];
-  /** The stored check value of the master key; null if no database exists, undefined if it cannot be read. */
-  readonly masterKeyCheck: string | null | undefined;
-  readonly isMissing: boolean;
+  /** The stored check value of the master key; null if no database exists, absent if it cannot be read. */
+  readonly masterKeyCheck?: string | null;
+  readonly isMissing?: boolean;
 };
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
@@ -41,26 +41,22 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { database } = config;
   if (!hasDatabase(config)) return { ...missing(config), masterKeyCheck: null };
   const wrong = database.kind === "file" ? checkFile(database.file) : null;
-  if (wrong !== null) return unread(wrong);
+  if (wrong !== null) return { checks: [wrong] };
   let driver: Driver | undefined;
   try {
     driver = await openDriver(config);
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    return unread(fail("database", "it cannot be opened or read", advice));
+    return { checks: [fail("database", "it cannot be opened or read", advice)] };
   } finally {
     await driver?.close();
   }
 }
 
-function unread(...checks: Check[]): DatabaseReport {
-  return { checks, masterKeyCheck: undefined, isMissing: false };
-}
-
 function missing(config: Config): DatabaseReport {
   const check = fail("database", noRegisterError(config).message, "if there should be one, check --data");
-  return { ...unread(check), isMissing: true };
+  return { checks: [check], isMissing: true };
 }
 
 function checkFile(file: string): Check | null {
@@ -78,14 +74,14 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (schema === null) {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
     if (tables.length === 0) return missing(options.config);
-    return unread(fail("database", "it belongs to another program", "check --data and --database"));
+    return { checks: [fail("database", "it belongs to another program", "check --data and --database")] };
   }
   if (!(await hasCompleteRegister(driver))) return missing(options.config);
   const stores = createStores(driver);
   const integrity = await checkIntegrity(driver, await stores.status.sizeBytes(), options.full);
   const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
   const service = ok("service", `${running} is running on this database`);
-  if (schema.result === "fail") return unread(schema, integrity, service);
+  if (schema.result === "fail") return { checks: [schema, integrity, service] };
   const keys = await stores.keys.list();
   const { newestAt } = await stores.status.attestations([]);
   const stored = await stores.settings.read();
@@ -111,7 +107,6 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
     unreadableAt: stored.get(unreadableCertificateSettingName) ?? null,
-    isMissing: false,
   };
 }
 

@@ -25,7 +25,7 @@ export const doctorCommand = tvsCommand("doctor", {
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
     requireOwnFolder(config);
-    const { checks, isMissing } = await examine(config, serving, args.full === true);
+    const { checks, isMissing = false } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
     const shown = checks.map(({ name, result, found, ...check }) => {
       return { name, result, found, advice: adviceText(check) };

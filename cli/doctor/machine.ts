@@ -11,7 +11,7 @@ import { type Check, checkNamed, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOpenFileLimit } from "../../src/metrics/process-use.ts";
-import { isRunnable } from "../program.ts";
+import { isRunnable, runtimeName } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
@@ -27,10 +27,9 @@ const commandMs = 3_000;
 const homeOf = (config: Config) => dirname(config.masterKeyFile);
 
 export function checkRuntime(programVersion: string): Check {
-  const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
-  const runtime = bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
+  const runtime = runtimeName();
   const found = `tvs ${programVersion} on ${runtime}, ${process.platform} ${process.arch}`;
-  if (bun !== undefined || deno !== undefined) return ok("runtime", found);
+  if (!runtime.startsWith("Node")) return ok("runtime", found);
   return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
 }
 

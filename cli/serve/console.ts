@@ -22,6 +22,7 @@ import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts"
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { version } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
+import { runtimeName } from "../program.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { print, printNote } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
@@ -99,7 +100,11 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
     }),
     signingEngine: () => open.signer.engine.description,
     isDiskRefusing: open.isDiskRefusing,
-    build: { version, runtime: runtimeName(), environment: operator.keyKind === "live" ? "live" : "sandbox" },
+    build: {
+      version,
+      runtime: runtimeName().toLowerCase(),
+      environment: operator.keyKind === "live" ? "live" : "sandbox",
+    },
     commandLine: createCommandLine(dataOptions(config)),
   };
   const sessions = createSessions({ secrets, location, clock });
@@ -111,10 +116,4 @@ function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (hasUsualDatabase({ dataDir, database, sandbox })) return options;
   return [...options, "--database", database.kind === "file" ? `file:${database.file}` : database.url];
-}
-
-function runtimeName(): string {
-  const { bun, deno, node } = process.versions as Record<string, string | undefined>;
-  if (bun !== undefined) return `bun ${bun}`;
-  return deno === undefined ? `node ${node}` : `deno ${deno}`;
 }
