@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { type Check, checkNamed, fail, ok, runChecks } from "../../src/domain/checks.ts";
+import { type Check, type Finding, fail, nameChecks, ok, runChecks } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
 import { checkClockDifference, readClockAhead } from "../../src/domain/database-clock.ts";
@@ -41,32 +41,36 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { database } = config;
   if (!hasDatabase(config)) return { ...missing(config), masterKeyCheck: null };
   const wrong = database.kind === "file" ? checkFile(database.file) : null;
-  if (wrong !== null) return { checks: [wrong] };
+  if (wrong !== null) return unread(wrong);
   let driver: Driver | undefined;
   try {
     driver = await openDriver(config);
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    return { checks: [fail("database", "it cannot be opened or read", advice)] };
+    return unread(fail("it cannot be opened or read", advice));
   } finally {
     await driver?.close();
   }
 }
 
-function missing(config: Config): DatabaseReport {
-  const check = fail("database", noRegisterError(config).message, "if there should be one, check --data");
-  return { checks: [check], isMissing: true };
+function unread(database: Finding): DatabaseReport {
+  return { checks: nameChecks({ database }) };
 }
 
-function checkFile(file: string): Check | null {
-  if (!statSync(file).isFile()) return fail("database", `${file} is not a file`, "check --database");
+function missing(config: Config): DatabaseReport {
+  const advice = "if there should be one, check --data";
+  return { ...unread(fail(noRegisterError(config).message, advice)), isMissing: true };
+}
+
+function checkFile(file: string): Finding | null {
+  if (!statSync(file).isFile()) return fail(`${file} is not a file`, "check --database");
   try {
     if (hasSqliteHeader(realpathSync(file))) return null;
   } catch {
     // An unreadable file fails the check as well.
   }
-  return fail("database", `${file} is not a database`, "restore a backup");
+  return fail(`${file} is not a database`, "restore a backup");
 }
 
 async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
@@ -74,14 +78,14 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (schema === null) {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
     if (tables.length === 0) return missing(options.config);
-    return { checks: [fail("database", "it belongs to another program", "check --data and --database")] };
+    return unread(fail("it belongs to another program", "check --data and --database"));
   }
   if (!(await hasCompleteRegister(driver))) return missing(options.config);
   const stores = createStores(driver);
   const integrity = await checkIntegrity(driver, await stores.status.sizeBytes(), options.full);
   const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
-  const service = ok("service", `${running} is running on this database`);
-  if (schema.result === "fail") return { checks: [schema, integrity, service] };
+  const service = ok(`${running} is running on this database`);
+  if (schema.result === "fail") return { checks: nameChecks({ schema, integrity, service }) };
   const keys = await stores.keys.list();
   const { newestAt } = await stores.status.attestations([]);
   const stored = await stores.settings.read();
@@ -91,18 +95,19 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const oldest = await oldestAttestation(stores.evidence);
   return {
     checks: [
-      schema,
-      integrity,
-      service,
-      checkClock([newestAt ?? 0, lastKeyChangeAt({ keys })], options.now),
-      ...(driver.kind === "remote"
-        ? [checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))]
-        : []),
+      ...nameChecks({
+        ...{ schema, integrity, service },
+        clock: checkClock([newestAt ?? 0, lastKeyChangeAt({ keys })], options.now),
+        "database-clock":
+          driver.kind === "remote"
+            ? checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))
+            : [],
+      }),
       ...(areKeysThere
         ? await checkReadings({ stores, stored, keys, options })
-        : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
+        : nameChecks({ "signing-keys": fail("no active or no pending key", "restore a backup") })),
       ...checkSettings(stored, options.config, { oldest, now: options.now }),
-      await checkReceivers(endpoints),
+      ...nameChecks({ "webhook-receivers": await checkReceivers(endpoints) }),
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
@@ -130,8 +135,7 @@ async function checkReadings({ stores, stored, keys, options: { config, now } }:
 }
 
 /** Checks the schema. @returns null for a database of another program */
-async function checkSchema(driver: Driver): Promise<Check | null> {
-  const { ok, fail } = checkNamed("schema");
+async function checkSchema(driver: Driver): Promise<Finding | null> {
   let found: Awaited<ReturnType<typeof inspectSchema>>;
   try {
     found = await inspectSchema((sql) => driver.query(sql));
@@ -149,8 +153,7 @@ async function checkSchema(driver: Driver): Promise<Check | null> {
   return ok(`${found.version}, as this program expects it`);
 }
 
-async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {
-  const { ok, fail } = checkNamed("integrity");
+async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Finding> {
   if (driver.kind === "remote") return ok("left to the libSQL server");
   const isSmall = (sizeBytes ?? 0) <= quickBytes;
   const ofSize = isSmall ? ["quick_check(1)"] : smallTables.map((table) => `quick_check(${table})`);
@@ -164,16 +167,15 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
 }
 
 /** Checks the clock: if a stored time is in the future, the clock was set back. */
-function checkClock(times: readonly number[], now: number): Check {
+function checkClock(times: readonly number[], now: number): Finding {
   const newest = Math.max(...times);
-  if (newest <= now + clockToleranceMs) return ok("clock", isoTime(now));
+  if (newest <= now + clockToleranceMs) return ok(isoTime(now));
   const found = `${isoTime(now)}, but the newest data is from ${isoTime(newest)}`;
-  return fail("clock", found, "set the clock (NTP) before the service signs again");
+  return fail(found, "set the clock (NTP) before the service signs again");
 }
 
 /** Checks that the native database engine loads, which the executable first unpacks into a temp folder. */
-export async function checkEngine(): Promise<Check> {
-  const { ok, fail } = checkNamed("database-engine");
+export async function checkEngine(): Promise<Finding> {
   try {
     const connection = await openConnection(":memory:");
     const [row] = connection.all("SELECT sqlite_version() AS version");
