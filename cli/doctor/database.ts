@@ -121,7 +121,6 @@ type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: Signin
 async function checkReadings({ stores, stored, keys, options: { config, now } }: Found) {
   const readings = await takeReadings({
     ...stores,
-    log: stores.evidence.figures,
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });

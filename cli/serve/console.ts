@@ -84,7 +84,8 @@ type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocatio
 function createAdmin(open: OpenService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
-  const { secrets, clock, stores, blindIndex } = operator;
+  const { secrets, calendar, clock, stores, blindIndex, keyKind } = operator;
+  const environment = keyKind === "live" ? "live" : "sandbox";
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const sources: ConsoleSources = {
     ...metrics,
@@ -93,18 +94,10 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
     signers: open.signer.threads,
     startedAt: clock.now(),
     clockAheadMs: open.clockAheadMs,
-    readings: createReadings({
-      ...{ ...stores, clock, onError },
-      log: stores.evidence.figures,
-      calendar: operator.calendar,
-    }),
+    readings: createReadings({ ...stores, calendar, clock, onError }),
     signingEngine: () => open.signer.engine.description,
     isDiskRefusing: open.isDiskRefusing,
-    build: {
-      version,
-      runtime: runtimeName().toLowerCase(),
-      environment: operator.keyKind === "live" ? "live" : "sandbox",
-    },
+    build: { version, runtime: runtimeName().toLowerCase(), environment },
     commandLine: createCommandLine(dataOptions(config)),
   };
   const sessions = createSessions({ secrets, location, clock });
