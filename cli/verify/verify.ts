@@ -19,16 +19,12 @@ import { type Line, readSettings, type VerifySettings, verifyArgs } from "./opti
 
 /** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
-  /** The program's name in messages; `tvs verify` by default. */
-  readonly program?: string;
   /** Writes a text. A promise asks the caller to wait for a slower reader. */
   stdout(text: string): void | Promise<void>;
-  stderr(text: string): void;
   readonly env: Environment;
-  now(): Date;
-  /** The standard input; that of the process by default. */
-  readonly stdin?: Pieces;
-  readonly color?: boolean;
+  readonly now: Date;
+  readonly stdin: Pieces;
+  readonly color: boolean;
 };
 
 /** Warns if only a key history was given, because its signer decides which keys are accepted; else empty. */
@@ -39,12 +35,16 @@ function trustNote({ options, historyFile = "" }: VerifySettings): string {
   return `trust rests on ${escapeControls(historyFile)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
-/** Verifies all inputs. @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0 */
-async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
+/**
+ * Verifies all inputs, without the network.
+ * @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0
+ * @throws TvsError if the command line is wrong, or a file of keys, proofs or lists cannot be read
+ */
+export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   const { json = false, _: paths } = line.args;
-  const settings = await readSettings(line, io.env, io.now());
+  const settings = await readSettings(line, io.env, io.now);
   const progress = await createProgress(paths);
-  const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color ?? false);
+  const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color);
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let [text, bytes] = ["", 0];
   async function* watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
@@ -55,7 +55,7 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
     }
   }
   try {
-    for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles))
+    for await (const source of openSources(paths, io.stdin, settings.keyFiles))
       for await (const verified of verifyInBatches(readSource(source, watched), settings.options)) {
         for (const { verification, place } of verified) {
           tally[verification.verdict]++;
@@ -74,30 +74,6 @@ async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
   await io.stdout(json ? text : text + summary);
   if (refused > 0) return exitCodes.refused;
   return undecidable > 0 ? exitCodes.undecided : exitCodes.done;
-}
-
-/** Runs the command, without the network. @returns the exit code, which is also 2 if the command line is wrong */
-export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
-  try {
-    return await verifyAll(line, io);
-  } catch (error) {
-    if (!isTvsError(error)) throw error;
-    io.stderr(`${io.program ?? "tvs verify"}: ${escapeControls(error.message)}\n`);
-    return exitCodes.undecided;
-  }
-}
-
-function processIo(program: string): VerifyIo {
-  const { env, stdout, stderr } = process;
-  return {
-    program,
-    // Waiting for a slower reader bounds the memory. `stopOnClosedPipe` handles the stream's errors.
-    stdout: (piece) => new Promise((resolve) => process.stdout.write(piece, () => resolve())),
-    stderr: (text) => stderr.write(text),
-    env,
-    now: () => new Date(),
-    color: stdout.isTTY === true && !env.NO_COLOR,
-  };
 }
 
 /** Ends the process with exit code 2 if the reader closes the pipe (`| head`) before everything is verified. */
@@ -121,7 +97,16 @@ export function verifyCommand(program: string): TvsCommand {
     variadic: true,
     async run({ args, rawArgs }) {
       process.stdout.once("error", stopOnClosedPipe);
-      process.exitCode = await runVerify({ args, rawArgs }, processIo(program));
+      const { env, stdin, stdout, stderr } = process;
+      // Waiting for a slower reader bounds the memory. `stopOnClosedPipe` handles the stream's errors.
+      const write = (text: string) => new Promise<void>((resolve) => stdout.write(text, () => resolve()));
+      const color = stdout.isTTY === true && !env.NO_COLOR;
+      const io = { stdout: write, env, now: new Date(), stdin, color };
+      process.exitCode = await runVerify({ args, rawArgs }, io).catch((error: unknown) => {
+        if (!isTvsError(error)) throw error;
+        stderr.write(`${program}: ${escapeControls(error.message)}\n`);
+        return exitCodes.undecided;
+      });
     },
   });
 }
