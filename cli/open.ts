@@ -17,13 +17,14 @@ import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
-import { createImportStore } from "../src/store/imports.ts";
+import { createImportHistory, createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
 import { readDatabaseClock } from "../src/store/leader.ts";
 import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerEventStore } from "../src/store/partner-events.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
+import { createRegisterFigures } from "../src/store/register-figures.ts";
 import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusListStore } from "../src/store/status-lists.ts";
@@ -186,6 +187,8 @@ export function createStores(
     statusLists: createStatusListStore(driver),
     partnerEvents: createPartnerEventStore(driver),
     watches: createWatchStore(driver),
+    imports: createImportHistory(driver),
+    status: createRegisterFigures(driver),
   };
 }
 

@@ -10,6 +10,13 @@ export function isExecutable(path = process.execPath): boolean {
   return !/\/(bun|deno|node)(-profile)?$/.test(path);
 }
 
+/** Names the runtime and its version, such as `Bun 1.3`. The service supports Bun and Deno. */
+export function runtimeName(): string {
+  const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
+  if (bun !== undefined) return `Bun ${bun}`;
+  return deno === undefined ? `Node ${node}` : `Deno ${deno}`;
+}
+
 /** Returns the words before a command: `tvs`, the executable's path, or such as `bun cli/main.ts`. */
 export function programWords(): string {
   if (isExecutable()) return executableWords(process.execPath);

@@ -1,7 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { explainError } from "../../src/delivery/exchange.ts";
-import { type Check, checkNamed, fail, ok, runChecks } from "../../src/domain/checks.ts";
+import { type Check, type Finding, fail, nameChecks, ok, runChecks } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
 import { checkClockDifference, readClockAhead } from "../../src/domain/database-clock.ts";
@@ -13,9 +12,7 @@ import { hasSqliteHeader } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { hasCompleteRegister, inspectSchema } from "../../src/store/driver/schema.ts";
-import { createImportHistory } from "../../src/store/imports.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
-import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegisterError } from "../register/register.ts";
@@ -31,9 +28,9 @@ const clockToleranceMs = 60_000;
 
 type DatabaseReport = CertificateFacts & {
   readonly checks: readonly Check[];
-  /** The stored check value of the master key; null if no database exists, undefined if it cannot be read. */
-  readonly masterKeyCheck: string | null | undefined;
-  readonly isMissing: boolean;
+  /** The stored check value of the master key; null if no database exists, absent if it cannot be read. */
+  readonly masterKeyCheck?: string | null;
+  readonly isMissing?: boolean;
 };
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
@@ -51,29 +48,29 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    return unread(fail("database", "it cannot be opened or read", advice));
+    return unread(fail("it cannot be opened or read", advice));
   } finally {
     await driver?.close();
   }
 }
 
-function unread(...checks: Check[]): DatabaseReport {
-  return { checks, masterKeyCheck: undefined, isMissing: false };
+function unread(database: Finding): DatabaseReport {
+  return { checks: nameChecks({ database }) };
 }
 
 function missing(config: Config): DatabaseReport {
-  const check = fail("database", noRegisterError(config).message, "if there should be one, check --data");
-  return { ...unread(check), isMissing: true };
+  const advice = "if there should be one, check --data";
+  return { ...unread(fail(noRegisterError(config).message, advice)), isMissing: true };
 }
 
-function checkFile(file: string): Check | null {
-  if (!statSync(file).isFile()) return fail("database", `${file} is not a file`, "check --database");
+function checkFile(file: string): Finding | null {
+  if (!statSync(file).isFile()) return fail(`${file} is not a file`, "check --database");
   try {
     if (hasSqliteHeader(realpathSync(file))) return null;
   } catch {
     // An unreadable file fails the check as well.
   }
-  return fail("database", `${file} is not a database`, "restore a backup");
+  return fail(`${file} is not a database`, "restore a backup");
 }
 
 async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
@@ -81,17 +78,16 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (schema === null) {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
     if (tables.length === 0) return missing(options.config);
-    return unread(fail("database", "it belongs to another program", "check --data and --database"));
+    return unread(fail("it belongs to another program", "check --data and --database"));
   }
   if (!(await hasCompleteRegister(driver))) return missing(options.config);
-  const status = createRegisterFigures(driver);
-  const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
-  const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
-  const service = ok("service", `${running} is running on this database`);
-  if (schema.result === "fail") return unread(schema, integrity, service);
   const stores = createStores(driver);
+  const integrity = await checkIntegrity(driver, await stores.status.sizeBytes(), options.full);
+  const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
+  const service = ok(`${running} is running on this database`);
+  if (schema.result === "fail") return { checks: nameChecks({ schema, integrity, service }) };
   const keys = await stores.keys.list();
-  const { newestAt } = await status.attestations([]);
+  const { newestAt } = await stores.status.attestations([]);
   const stored = await stores.settings.read();
   const endpoints = (await stores.webhooks.endpoints()).filter((one) => one.disabledReason === null);
   const certificates = await stores.partners.certificates();
@@ -99,35 +95,32 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const oldest = await oldestAttestation(stores.evidence);
   return {
     checks: [
-      schema,
-      integrity,
-      service,
-      checkClock([newestAt ?? 0, lastKeyChangeAt({ keys })], options.now),
-      ...(driver.kind === "remote"
-        ? [checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))]
-        : []),
+      ...nameChecks({
+        ...{ schema, integrity, service },
+        clock: checkClock([newestAt ?? 0, lastKeyChangeAt({ keys })], options.now),
+        "database-clock":
+          driver.kind === "remote"
+            ? checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))
+            : [],
+      }),
       ...(areKeysThere
-        ? await checkReadings(driver, { stores, stored, keys, options })
-        : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
+        ? await checkReadings({ stores, stored, keys, options })
+        : nameChecks({ "signing-keys": fail("no active or no pending key", "restore a backup") })),
       ...checkSettings(stored, options.config, { oldest, now: options.now }),
-      await checkReceivers(endpoints),
+      ...nameChecks({ "webhook-receivers": await checkReceivers(endpoints) }),
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
     unreadableAt: stored.get(unreadableCertificateSettingName) ?? null,
-    isMissing: false,
   };
 }
 
 type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
 /** Makes the checks that the console also shows, and those of the log. */
-async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
+async function checkReadings({ stores, stored, keys, options: { config, now } }: Found) {
   const readings = await takeReadings({
     ...stores,
-    imports: createImportHistory(driver),
-    status: createRegisterFigures(driver),
-    log: stores.evidence.figures,
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });
@@ -135,14 +128,13 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   const areWebhooksHeld = stored.get(holdWebhooksSettingName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld, explainError }),
+    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld }),
     ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }
 
 /** Checks the schema. @returns null for a database of another program */
-async function checkSchema(driver: Driver): Promise<Check | null> {
-  const { ok, fail } = checkNamed("schema");
+async function checkSchema(driver: Driver): Promise<Finding | null> {
   let found: Awaited<ReturnType<typeof inspectSchema>>;
   try {
     found = await inspectSchema((sql) => driver.query(sql));
@@ -160,8 +152,7 @@ async function checkSchema(driver: Driver): Promise<Check | null> {
   return ok(`${found.version}, as this program expects it`);
 }
 
-async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {
-  const { ok, fail } = checkNamed("integrity");
+async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Finding> {
   if (driver.kind === "remote") return ok("left to the libSQL server");
   const isSmall = (sizeBytes ?? 0) <= quickBytes;
   const ofSize = isSmall ? ["quick_check(1)"] : smallTables.map((table) => `quick_check(${table})`);
@@ -175,16 +166,15 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
 }
 
 /** Checks the clock: if a stored time is in the future, the clock was set back. */
-function checkClock(times: readonly number[], now: number): Check {
+function checkClock(times: readonly number[], now: number): Finding {
   const newest = Math.max(...times);
-  if (newest <= now + clockToleranceMs) return ok("clock", isoTime(now));
+  if (newest <= now + clockToleranceMs) return ok(isoTime(now));
   const found = `${isoTime(now)}, but the newest data is from ${isoTime(newest)}`;
-  return fail("clock", found, "set the clock (NTP) before the service signs again");
+  return fail(found, "set the clock (NTP) before the service signs again");
 }
 
 /** Checks that the native database engine loads, which the executable first unpacks into a temp folder. */
-export async function checkEngine(): Promise<Check> {
-  const { ok, fail } = checkNamed("database-engine");
+export async function checkEngine(): Promise<Finding> {
   try {
     const connection = await openConnection(":memory:");
     const [row] = connection.all("SELECT sqlite_version() AS version");

@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
-import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
+import { type Check, type Finding, fail, nameChecks, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
@@ -29,12 +29,14 @@ export async function checkLog(
   store: LogStore,
   { config, issuer }: { config: Config; issuer: string | undefined },
 ): Promise<Check[]> {
-  if (figures === null) return [ok("log", "not begun yet; tvs serve begins it")];
-  return [checkOrigin(figures, issuer), await checkPinned(figures, store, config)];
+  if (figures === null) return nameChecks({ log: ok("not begun yet; tvs serve begins it") });
+  return nameChecks({
+    log: checkOrigin(figures, issuer),
+    "log-pinned": await checkPinned(figures, store, config),
+  });
 }
 
-function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Check {
-  const { ok, warn } = checkNamed("log");
+function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Finding {
   const found = `${origin}, ${formatLeaves(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, log) === origin) return ok(found);
   const advice =
@@ -43,8 +45,7 @@ function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefin
   return warn(found, advice);
 }
 
-async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: Config): Promise<Check> {
-  const { ok, warn, fail } = checkNamed("log-pinned");
+async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: Config): Promise<Finding> {
   const file = pinnedCheckpointFile(config);
   try {
     const note = openPinnedCheckpoint(file).read();
@@ -82,8 +83,7 @@ export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
   { oldest, now }: { oldest: Awaited<ReturnType<typeof oldestAttestation>>; now: number },
-): Check {
-  const { ok, warn } = checkNamed("retention");
+): Finding {
   const secrets = secretsAtHand(config);
   const retention = stored.get(retentionSetting) ?? keepForever;
   const found = `attestations are kept: ${retention}`;

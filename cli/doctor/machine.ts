@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
-import { type Check, checkNamed, ok, warn } from "../../src/domain/checks.ts";
+import { type Finding, fail, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOpenFileLimit } from "../../src/metrics/process-use.ts";
-import { isRunnable } from "../program.ts";
+import { isRunnable, runtimeName } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
@@ -26,12 +26,11 @@ const commandMs = 3_000;
 
 const homeOf = (config: Config) => dirname(config.masterKeyFile);
 
-export function checkRuntime(programVersion: string): Check {
-  const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
-  const runtime = bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
+export function checkRuntime(programVersion: string): Finding {
+  const runtime = runtimeName();
   const found = `tvs ${programVersion} on ${runtime}, ${process.platform} ${process.arch}`;
-  if (bun !== undefined || deno !== undefined) return ok("runtime", found);
-  return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
+  if (!runtime.startsWith("Node")) return ok(found);
+  return warn(found, "run the tvs executable, or the source with Bun or Deno");
 }
 
 function modeOf(path: string) {
@@ -39,8 +38,7 @@ function modeOf(path: string) {
   return { text: `mode ${mode.toString(8).padStart(4, "0")}`, isOpen: (mode & 0o077) !== 0 };
 }
 
-export function checkDataDirectory(config: Config): Check {
-  const { ok, warn, fail } = checkNamed("data-directory");
+export function checkDataDirectory(config: Config): Finding {
   const folder = homeOf(config);
   if (!fs.existsSync(folder))
     return warn(`${folder} does not exist yet`, "tvs init creates it; if there should be data, check --data");
@@ -57,8 +55,7 @@ export function checkDataDirectory(config: Config): Check {
 }
 
 /** Checks the master key. @param stored its check value; null if no database exists, undefined if unreadable */
-export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
-  const { ok, fail } = checkNamed("master-key");
+export function checkMasterKey(config: Config, stored: string | null | undefined): Finding {
   const { masterKeyFile: file, masterKey } = config;
   const own = "put back the master.key that belongs to this database";
   if (masterKey === undefined && !fs.existsSync(file)) {
@@ -81,8 +78,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
 }
 
 /** Checks that only the owner can read the database, its side files, its copies and the master key. */
-export function checkFileModes(config: Config): Check {
-  const { ok, warn } = checkNamed("file-modes");
+export function checkFileModes(config: Config): Finding {
   const folder = homeOf(config);
   if (!fs.existsSync(folder) || !fs.statSync(folder).isDirectory()) return ok("no files yet");
   const files = fs.readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
@@ -95,8 +91,7 @@ export function checkFileModes(config: Config): Check {
 }
 
 /** Checks the disk of the data folder. @param freeBytes gets a folder's free space */
-export function checkDisk(config: Config, freeBytes = freeBytesAt): Check {
-  const { ok, warn, fail } = checkNamed("disk");
+export function checkDisk(config: Config, freeBytes = freeBytesAt): Finding {
   let folder = homeOf(config);
   while (!fs.existsSync(folder)) folder = dirname(folder);
   const bytes = freeBytes(folder);
@@ -112,8 +107,7 @@ function freeBytesAt(folder: string): number {
 }
 
 /** Checks the temp folder where the executable unpacks its database engine. It must not be mounted `noexec`. */
-export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
-  const { ok, warn } = checkNamed("temp-directory");
+export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Finding {
   const folder = environment.BUN_TMPDIR || tmpdir();
   const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
   let probe: string | undefined;
@@ -134,7 +128,7 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
  * Finds leftover copies of the database engine. Bun unpacks it once, under a name that anybody can compute. If another
  * user owns that name, each command unpacks and leaves a copy under a random name.
  */
-function checkLeftEngines(folder: string, uid: number): Check | null {
+function checkLeftEngines(folder: string, uid: number): Finding | null {
   const found = fs.readdirSync(folder).flatMap((name) => {
     const file = fs.lstatSync(join(folder, name), { throwIfNoEntry: false });
     return file === undefined ? [] : [{ name, owner: file.uid, bytes: file.size }];
@@ -148,11 +142,10 @@ function checkLeftEngines(folder: string, uid: number): Check | null {
   const advice =
     "give tvs a temp folder of its own (TMPDIR, or PrivateTmp= in its unit)" +
     (left.length === 0 ? "" : `, then delete the copies: rm ${join(folder, ".????????????????-*.node")}`);
-  return warn("temp-directory", `${folder}: ${copies}${why}`, advice);
+  return warn(`${folder}: ${copies}${why}`, advice);
 }
 
-export function checkDescriptors(): Check {
-  const { ok, warn } = checkNamed("file-descriptors");
+export function checkDescriptors(): Finding {
   const limit = readOpenFileLimit();
   if (limit === null) return ok("the limit cannot be read on this system");
   const advice = "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)";
@@ -160,8 +153,7 @@ export function checkDescriptors(): Check {
 }
 
 /** Checks that the clock is synchronised: quotas, expiry at midnight and `iat` depend on it. */
-export async function checkTimeSync(): Promise<Check> {
-  const { ok, warn } = checkNamed("time-sync");
+export async function checkTimeSync(): Promise<Finding> {
   if (fs.existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");
   if (!fs.existsSync("/run/systemd/system"))
     return ok("this system does not say whether its clock is synchronised");
@@ -176,8 +168,7 @@ export async function checkTimeSync(): Promise<Check> {
   }
 }
 
-export function checkTls(tls: ServeConfig["tls"], now: number): Check {
-  const { ok, warn, fail } = checkNamed("tls");
+export function checkTls(tls: ServeConfig["tls"], now: number): Finding {
   if (tls === undefined) return ok("not used");
   try {
     const pem = fs.readFileSync(tls.certFile, "utf8");

@@ -4,7 +4,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
+import { type Check, type Finding, fail, nameChecks, ok, warn } from "../../src/domain/checks.ts";
 import { resolvesWithin } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
@@ -30,12 +30,12 @@ type Kept = Parameters<typeof checkRetention>[2];
 
 export function checkSettings(stored: Stored, config: Config, kept: Kept): Check[] {
   const isLive = !isSandbox(stored);
-  return [
-    isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
-    isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
-    checkRetention(stored, config, kept),
-    isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
-  ];
+  return nameChecks({
+    issuer: isLive ? checkIssuer(stored, config) : ok("a sandbox needs none"),
+    site: isLive ? checkSite(stored) : ok("a sandbox needs none"),
+    retention: checkRetention(stored, config, kept),
+    "private-webhooks": isLive ? checkPrivateWebhooks(stored) : ok("a sandbox may send anywhere"),
+  });
 }
 
 const flaws = {
@@ -45,8 +45,7 @@ const flaws = {
 } as const;
 
 /** Checks that partners can reach the issuer's URL, which every envelope names. */
-function checkIssuer(stored: Stored, config: Config): Check {
-  const { ok, warn } = checkNamed("issuer");
+function checkIssuer(stored: Stored, config: Config): Finding {
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
   if (issuer === undefined) return warn("none yet", advice);
@@ -57,8 +56,7 @@ function checkIssuer(stored: Stored, config: Config): Check {
   return ok(issuer);
 }
 
-function checkSite(stored: Stored): Check {
-  const { ok, warn } = checkNamed("site");
+function checkSite(stored: Stored): Finding {
   const { name: registry, contact, reportUrl } = readStoredSite(stored.get("site") ?? "{}");
   const advice = "start tvs serve with --site FILE, which is remembered; tvs help service";
   if (registry === null) return warn("no page says whose service this is", advice);
@@ -67,8 +65,7 @@ function checkSite(stored: Stored): Check {
   return ok(registry);
 }
 
-function checkPrivateWebhooks(stored: Stored): Check {
-  const { ok, warn } = checkNamed("private-webhooks");
+function checkPrivateWebhooks(stored: Stored): Finding {
   if (stored.get("allow_private_webhooks") !== "on") return ok("webhooks go to public IP addresses only");
   return warn(
     "webhooks may go to private addresses and over http",
@@ -77,8 +74,7 @@ function checkPrivateWebhooks(stored: Stored): Check {
 }
 
 /** Checks the signing engine that `serve` would use, and measures its speed with a new key. */
-export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Check> {
-  const { fail } = checkNamed("signing");
+export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Finding> {
   let signer: ChosenSigner | undefined;
   try {
     const secrets = deriveSecrets(newMasterKey());
@@ -98,8 +94,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
 export function makeSigningCheck(
   signer: Pick<ChosenSigner, "engine" | "reason" | "lacksCryptoMb">,
   perSecond: number,
-): Check {
-  const { ok, warn } = checkNamed("signing");
+): Finding {
   const { engine, reason } = signer;
   const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
   const more = signer.lacksCryptoMb ? "; this processor can sign eight at once, with libcrypto-mb11" : "";
@@ -120,8 +115,7 @@ async function measure(signer: ChosenSigner, kid: string): Promise<number> {
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
-  const { ok, warn } = checkNamed("proxy");
+export function checkProxy({ host, trustedProxies, tls }: Listening): Finding {
   const isLocal = isLoopbackHost(host);
   const world = trustedProxies.find(isWorld);
   if (world !== undefined)
@@ -157,8 +151,7 @@ const reportedMs = 24 * 3_600_000;
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
   { certificates: registered = 0, unreadableAt = null, now }: CertificateFacts & { now: number },
-): Check {
-  const { ok, warn } = checkNamed("client-certificates");
+): Finding {
   if (clientCertFrom.length === 0) {
     if (registered > 0 && trustedProxies.length > 0 && tls === undefined)
       return warn(
@@ -202,8 +195,7 @@ function isWorld(network: string): boolean {
 
 type Named = { readonly partnerId: string; readonly url: string };
 
-export async function checkReceivers(endpoints: readonly Named[]): Promise<Check> {
-  const { ok, warn } = checkNamed("webhook-receivers");
+export async function checkReceivers(endpoints: readonly Named[]): Promise<Finding> {
   if (endpoints.length === 0) return ok("no endpoint is enabled");
   const hostOf = ({ url }: Named) => new URL(url).hostname.replace(/^\[|\]$/g, "");
   const hosts = [...new Set(endpoints.map(hostOf))];

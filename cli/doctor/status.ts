@@ -1,8 +1,7 @@
 import { basename } from "node:path";
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
 import { formatLeaves } from "../../src/domain/evidence/log.ts";
-import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
-import { createRegisterFigures } from "../../src/store/register-figures.ts";
+import { describeLicensed, readFigures } from "../../src/domain/status.ts";
 import { configOf } from "../command.ts";
 import { type CommandContext, withContext } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
@@ -16,9 +15,7 @@ export const statusCommand = tvsCommand("status", {
 });
 
 async function readStatus(operator: CommandContext) {
-  const { keys, webhooks, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
-  const store = createRegisterFigures(driver);
-  const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
+  const { status: store, driver, keyKind, settingsInForce, clock } = operator;
   const { issuer, site, timeZone, policy } = settingsInForce;
   const schemaVersion = await store.schemaVersion();
   return {
@@ -29,9 +26,7 @@ async function readStatus(operator: CommandContext) {
     site: site.name,
     timeZone,
     policyVersion: policy.version,
-    ...figures,
-    webhooks: await readWebhookFigures(webhooks, clock.now()),
-    log: describeLog(await evidence.figures()),
+    ...(await readFigures(operator)),
     database: { kind: driver.kind, schemaVersion, sizeBytes: await store.sizeBytes() },
   };
 }

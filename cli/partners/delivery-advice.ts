@@ -1,30 +1,26 @@
 /** Explanations of a delivery's state, and the operator's next step. */
 
 import written from "../../data/delivery-failures.json" with { type: "json" };
-import { type DeliveryError, deliveryErrors } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
-import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
+import { type Delivery, type DeliveryAttempt, explainError } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
 import type { CommandContext } from "../open.ts";
 import { printNote } from "../terminal/output.ts";
 
-const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
+const remedies: Readonly<Record<string, string>> = written.remedies;
 const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
-
-const isDeliveryError = (code: string): code is DeliveryError => Object.hasOwn(deliveryErrors, code);
 
 export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
   if (error === null) return "The endpoint acknowledged it.";
   if (error === "BAD_STATUS" && status !== null)
     return `The endpoint answered with ${status}, which is not 2xx.`;
-  return isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
+  return explainError(error);
 }
 
 function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
   if (lastError === null) return null;
   const byStatus = lastError === "BAD_STATUS" && lastStatus !== null ? statusRemedies[lastStatus] : undefined;
-  const advice = byStatus ?? (isDeliveryError(lastError) ? remedies[lastError] : null);
-  return advice?.replaceAll("PARTNER", partnerId) ?? null;
+  return (byStatus ?? remedies[lastError])?.replaceAll("PARTNER", partnerId) ?? null;
 }
 
 export function explainDisabled(reason: DisabledReason, partnerId: string): string {

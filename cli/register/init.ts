@@ -32,8 +32,7 @@ import { hasRegister, withContext } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { formatRecord, hint, print, printNote, terminalWidth } from "../terminal/output.ts";
-import { wrapText } from "../terminal/tables.ts";
+import { formatRecord, hint, print, printNote, terminalWidth, wrapText } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { describeLocation, serviceSettings } from "./register.ts";
 

@@ -1,15 +1,17 @@
 /** Reads input files up to a limit, because a path may lead to a pipe or device without an end. */
 
 import { Buffer } from "node:buffer";
-import { closeSync, createReadStream, openSync, readSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
 import { printNote } from "../terminal/output.ts";
 
-/** The limit in bytes for keys, certificates and policies, which have some kilobytes. */
-const maxBytes = 1024 * 1024;
-
-/** Reads a file of at most 1 MiB. @param called the file's name in messages @throws TvsError INPUT_UNREADABLE */
-export function readSmallFile(file: string, called = file): Buffer {
+/**
+ * Reads a file, pipe or device.
+ * @param called the file's name in messages @param maxMiB its limit; keys, certificates and policies have kilobytes
+ * @throws TvsError INPUT_UNREADABLE
+ */
+export function readSmallFile(file: string, called = file, maxMiB = 1): Buffer {
+  const maxBytes = maxMiB * 1024 * 1024;
   const bytes = Buffer.alloc(maxBytes + 1);
   let length = 0;
   try {
@@ -24,17 +26,14 @@ export function readSmallFile(file: string, called = file): Buffer {
     throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read`, { cause });
   }
   if (length <= maxBytes) return bytes.subarray(0, length);
-  throw new TvsError("INPUT_UNREADABLE", `${called} is larger than 1 MiB; give the right file`);
+  throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB; give the right file`);
 }
 
-/** Reads a file, pipe or device. @returns null if it has more than `maxBytes` @throws the file system's error */
-export async function readBounded(
-  source: string | AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): Promise<Uint8Array | null> {
+/** Reads standard input. @returns null if it has more than `maxBytes` @throws the stream's error */
+export async function readStdin(maxBytes: number): Promise<Uint8Array | null> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of typeof source === "string" ? createReadStream(source) : source) {
+  for await (const part of process.stdin as AsyncIterable<Uint8Array>) {
     parts.push(part);
     size += part.length;
     if (size > maxBytes) return null;
@@ -51,7 +50,7 @@ export async function readLine(
   { maxBytes, wanted }: { maxBytes: number; wanted: string },
 ): Promise<string> {
   if (process.stdin.isTTY === true) printNote(`type ${called}, then Enter and Ctrl-D`);
-  const bytes = await readBounded(process.stdin, maxBytes);
+  const bytes = await readStdin(maxBytes);
   if (bytes === null) throw new TvsError("USAGE", `standard input must contain ${wanted}`);
   return new TextDecoder().decode(bytes).trim();
 }

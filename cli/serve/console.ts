@@ -12,7 +12,6 @@ import {
 } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
-import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
@@ -20,10 +19,9 @@ import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
-import { createImportHistory } from "../../src/store/imports.ts";
-import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import { version } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
+import { runtimeName } from "../program.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { print, printNote } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
@@ -85,28 +83,21 @@ type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocatio
 function createAdmin(open: OpenService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
-  const { secrets, clock, stores, driver, blindIndex } = operator;
+  const { secrets, calendar, clock, stores, blindIndex, keyKind } = operator;
+  const environment = keyKind === "live" ? "live" : "sandbox";
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
-  const imports = createImportHistory(driver);
   const sources: ConsoleSources = {
     ...metrics,
     ...stores,
-    ...{ blindIndex, imports, configuration, clock, history },
+    ...{ blindIndex, configuration, clock, history },
     signers: open.signer.threads,
     startedAt: clock.now(),
     clockAheadMs: open.clockAheadMs,
-    readings: createReadings({
-      ...stores,
-      ...{ imports, clock, onError },
-      status: createRegisterFigures(driver),
-      log: stores.evidence.figures,
-      calendar: operator.calendar,
-    }),
+    readings: createReadings({ ...stores, calendar, clock, onError }),
     signingEngine: () => open.signer.engine.description,
     isDiskRefusing: open.isDiskRefusing,
-    build: { version, runtime: runtimeName(), environment: operator.keyKind === "live" ? "live" : "sandbox" },
+    build: { version, runtime: runtimeName().toLowerCase(), environment },
     commandLine: createCommandLine(dataOptions(config)),
-    explainError,
   };
   const sessions = createSessions({ secrets, location, clock });
   return createAdminApp({ sources, sessions });
@@ -117,10 +108,4 @@ function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (hasUsualDatabase({ dataDir, database, sandbox })) return options;
   return [...options, "--database", database.kind === "file" ? `file:${database.file}` : database.url];
-}
-
-function runtimeName(): string {
-  const { bun, deno, node } = process.versions as Record<string, string | undefined>;
-  if (bun !== undefined) return `bun ${bun}`;
-  return deno === undefined ? `node ${node}` : `deno ${deno}`;
 }

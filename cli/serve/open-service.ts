@@ -3,7 +3,7 @@ import { openAccessLog } from "../../src/access-log.ts";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import { serviceActor } from "../../src/domain/changes.ts";
-import type { Check } from "../../src/domain/checks.ts";
+import type { Finding } from "../../src/domain/checks.ts";
 import { type Clock, isoTime } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
@@ -230,7 +230,7 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
   };
 }
 
-function logClock({ result, found, advice }: Check): void {
+function logClock({ result, found, advice }: Finding): void {
   const write = { ok: log.info, warn: log.warn, fail: log.error }[result];
   write(found, advice === null ? {} : { advice });
 }

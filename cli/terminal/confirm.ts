@@ -3,8 +3,7 @@
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
 import { flag } from "../command.ts";
-import { escapeControls, terminalWidth } from "./output.ts";
-import { wrapText } from "./tables.ts";
+import { escapeControls, wrapText } from "./output.ts";
 
 export const yesArg = {
   yes: flag("Do not ask for confirmation"),
@@ -26,7 +25,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
     throw new TvsError("REFUSED", `cancelled; nothing was changed: ${found}`);
   }
   if (process.stderr.isTTY !== true) return;
-  const question = `${wrapText(escapeControls(consequence), terminalWidth())}\nContinue? [y/N] `;
+  const question = `${wrapText(escapeControls(consequence))}\nContinue? [y/N] `;
   // The question goes to stderr: stdout may be a file that gets only the result.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   process.stderr.write(question);

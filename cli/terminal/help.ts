@@ -5,8 +5,7 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { storeError } from "../../src/store/driver/driver.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type TvsCommand, version } from "../command.ts";
-import { escapeControls, exitCodeOf, terminalWidth } from "./output.ts";
-import { wrapText } from "./tables.ts";
+import { escapeControls, exitCodeOf, hang, terminalWidth, wrapText } from "./output.ts";
 
 type Line = readonly [name: string, meaning: string];
 
@@ -30,12 +29,12 @@ export async function rootHelp({ description, sections = {} }: TvsCommand): Prom
   const more =
     "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs help --print FILE` prints alerts.yml (alert rules for Prometheus) or grafana-dashboard.json; `tvs completion bash|zsh|fish` enables completion in your shell.";
   return [
-    `${wrapText(`${description} (tvs ${version})`, terminalWidth())}\n`,
+    `${wrapText(`${description} (tvs ${version})`)}\n`,
     section("USAGE", "  tvs COMMAND [OPTIONS]"),
     ...listings.map(([title, lines]) => section(title, listed(lines, nameWidth))),
     section("OPTIONS OF EVERY COMMAND", listed(Object.entries(commonArgs as ArgsDef).map(optionLine))),
     section("FIRST STEPS", firstSteps),
-    `\n${wrapText(more, terminalWidth())}\n`,
+    `\n${wrapText(more)}\n`,
   ].join("");
 }
 
@@ -50,8 +49,8 @@ export async function helpText(command: TvsCommand, path: readonly string[]): Pr
   const groups = command.run === undefined ? ["COMMAND"] : [];
   const words = usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args);
   return [
-    `${wrapText(command.description, terminalWidth())}\n`,
-    section("USAGE", `  ${wrapText(words, terminalWidth() - 6, "\n      ")}`),
+    `${wrapText(command.description)}\n`,
+    section("USAGE", hang("  ", words, { indent: 6 })),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(commandsOf(command)))),
@@ -94,16 +93,11 @@ async function commandLines(commands: Commands): Promise<Line[]> {
 }
 
 function listed(lines: readonly Line[], leastNameWidth = 0): string {
-  const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length));
-  const indent = 2 + names + gap;
-  const isBeside = terminalWidth() - indent >= leastMeaningWidth;
-  return lines
-    .map(([name, meaning]) =>
-      isBeside
-        ? `  ${name.padEnd(names + gap)}${wrapText(meaning, terminalWidth() - indent, `\n${" ".repeat(indent)}`)}`
-        : `  ${name}\n      ${wrapText(meaning, terminalWidth() - 6, "\n      ")}`,
-    )
-    .join("\n");
+  const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length)) + gap;
+  const isBeside = terminalWidth() - names >= 2 + leastMeaningWidth;
+  const starts = lines.map(([name]) => (isBeside ? `  ${name.padEnd(names)}` : `  ${name}\n      `));
+  const indent = isBeside ? 2 + names : 6;
+  return lines.map(([, meaning], index) => hang(starts[index] ?? "", meaning, { indent })).join("\n");
 }
 
 /** Adds the usage line to an error of citty, which names only the first missing argument. */

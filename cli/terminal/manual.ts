@@ -7,8 +7,7 @@ import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { manualTopics, parseTopicLink, topicGroups } from "../../src/manual.ts";
 import type { TvsCommand } from "../command.ts";
-import { exitCodes, formatHeading, formatTable, terminalWidth } from "./output.ts";
-import { wrapText } from "./tables.ts";
+import { exitCodes, formatHeading, formatTable, hang, terminalWidth, wrapText } from "./output.ts";
 
 /** The files that `tvs help --print` writes for an operator who has the executable alone. */
 export const printedFiles: Readonly<Record<string, string>> = {
@@ -68,7 +67,7 @@ function topicList(): string {
   });
   const more =
     "`tvs --help` lists the commands, `tvs help COMMAND` explains one, and `tvs help TOPIC` prints a page. `tvs help --print FILE` prints alerts.yml or grafana-dashboard.json, for Prometheus and Grafana.";
-  return `${sections.join("")}\n${wrapText(more, terminalWidth())}\n`;
+  return `${sections.join("")}\n${wrapText(more)}\n`;
 }
 
 /** Lays out Markdown for the terminal. Lines of code are not wrapped, so that they can be pasted. */
@@ -88,17 +87,13 @@ function block(token: Token): string {
     case "table":
       return tableOf(token as Tokens.Table);
     default:
-      return wrapText(inline((token as Tokens.Generic).tokens ?? [token]), terminalWidth());
+      return wrapText(inline((token as Tokens.Generic).tokens ?? [token]));
   }
 }
 
 function list({ items, ordered, start }: Tokens.List): string {
-  return items
-    .map(({ tokens }, index) => {
-      const mark = ordered ? `${Number(start) + index}. ` : "- ";
-      return `${mark}${wrapText(inline(tokens), terminalWidth() - mark.length, `\n${" ".repeat(mark.length)}`)}`;
-    })
-    .join("\n");
+  const mark = (index: number) => (ordered ? `${Number(start) + index}. ` : "- ");
+  return items.map(({ tokens }, index) => hang(mark(index), inline(tokens))).join("\n");
 }
 
 function tableOf({ header, rows }: Tokens.Table): string {

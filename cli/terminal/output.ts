@@ -1,7 +1,9 @@
+import Table from "cli-table3";
+import stringWidth from "string-width";
+import wrapAnsi from "wrap-ansi";
 import { readDuration } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
-import { alignValue, layOutTable, wrapText } from "./tables.ts";
 
 /** Control characters, and characters that reverse or hide text. Data must not control the terminal. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -51,15 +53,14 @@ export function printNote(words: string): void {
   // A note may quote text from the database, whose control characters must not reach the terminal.
   const lines = words.split("\n").map(escapeControls);
   // A terminal breaks long lines within words. A command in the note could not be pasted then.
-  const shown = process.stderr.isTTY === true ? lines.map(hanging) : lines;
+  const shown = process.stderr.isTTY === true ? lines.map(wrapNote) : lines;
   process.stderr.write(ensureLineEnd(shown.join("\n")));
 }
 
 /** Wraps a line of a note for the terminal. Further lines get the indentation of the first. */
-function hanging(line: string): string {
-  const indent = /^ */.exec(line)?.[0] ?? "";
-  const width = terminalWidth(process.stderr) - indent.length;
-  return indent + wrapText(line.slice(indent.length), width, `\n${indent}`);
+function wrapNote(line: string): string {
+  const start = /^ */.exec(line)?.[0] ?? "";
+  return hang(start, line.slice(start.length), { width: terminalWidth(process.stderr) });
 }
 
 export function printNoteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -75,16 +76,91 @@ const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? te
 
 export type Cell = string | number | boolean | null | undefined;
 
-/** Makes a table that fits the terminal. In a pipe or file every row is one line, for `grep` and `cut`. */
+type Rows = readonly (readonly string[])[];
+
+const leastWrappedWidth = 24;
+const columnGap = 2;
+
+/**
+ * Makes a table that fits the terminal. In a pipe or file every row is one line, for `grep` and `cut`. No cell is cut, so
+ * that an id can be pasted. If the table is too wide, sentences are wrapped, or else each row becomes a block of lines.
+ */
 export function formatTable(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
   { isTTY, columns }: { isTTY?: boolean; columns?: number } = process.stdout,
 ): string {
+  const titles = head.map((title) => formatHeading(title, isTTY));
   const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
-  const width = isTTY === true ? Math.max(columns ?? 80, 40) : null;
-  return layOutTable(head, cells, { width, heading: (title) => formatHeading(title, isTTY) });
+  const width = isTTY === true ? Math.max(columns ?? 80, 40) : Number.POSITIVE_INFINITY;
+  const widths = titles.map((title, index) => widest([title, ...cells.map((row) => row[index] ?? "")]));
+  const tableWidth = widths.reduce((sum, one) => sum + one + columnGap, -columnGap);
+  if (tableWidth <= width) return aligned(titles, cells);
+  const wrapped = wrapSentences(cells, widths, tableWidth - width);
+  return wrapped === null ? stacked(titles, cells, width) : aligned(titles, wrapped);
 }
+
+const widest = (texts: readonly string[]): number => Math.max(...texts.map((one) => stringWidth(one)));
+
+/** Wraps the widest column of sentences, to save `excess` columns. @returns null if that leaves too little room */
+function wrapSentences(rows: Rows, widths: readonly number[], excess: number): Rows | null {
+  const isText = (index: number) => rows.some((row) => row[index]?.includes(" "));
+  const texts = widths.map((one, index) => (isText(index) ? one : 0));
+  const column = texts.indexOf(Math.max(...texts));
+  const room = (widths[column] ?? 0) - excess;
+  const words = rows.flatMap((row) => (row[column] ?? "").split(" "));
+  if (!isText(column) || room < leastWrappedWidth || widest(words) > room) return null;
+  return rows.map((row) => row.map((text, index) => (index === column ? wrapText(text, room) : text)));
+}
+
+function aligned(titles: string[], rows: Rows): string {
+  const none = { top: "", "top-mid": "", "top-left": "", "top-right": "", bottom: "", "bottom-mid": "" };
+  const lines = { "bottom-left": "", "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "" };
+  const made = new Table({
+    chars: { ...none, ...lines, right: "", "right-mid": "", middle: " ".repeat(columnGap) },
+    style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
+    head: titles,
+  });
+  made.push(...rows.map((row) => [...row]));
+  const printed = made.toString().split("\n");
+  return printed.map((line) => line.trimEnd()).join("\n");
+}
+
+function stacked(titles: readonly string[], rows: Rows, width: number): string {
+  const nameWidth = widest(titles);
+  return rows
+    .map((row) => titles.map((title, index) => alignValue(title, row[index] ?? "", { nameWidth, width })))
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+/** Writes a name and its value. If a word of the value does not fit beside the name, the value goes below the name. */
+function alignValue(name: string, value: string, options: { nameWidth: number; width: number }): string {
+  const { nameWidth, width } = options;
+  const indent = nameWidth + columnGap;
+  const longest = widest(value.split(" "));
+  if (indent + longest > width && longest > leastWrappedWidth)
+    return `${name}\n${hang("  ", value, { width })}`;
+  const start = name + " ".repeat(indent - stringWidth(name));
+  return hang(start, value, { width: Math.max(width, indent + leastWrappedWidth) });
+}
+
+type Hanging = { readonly indent?: number; readonly width?: number };
+
+/** Wraps a text that begins after `start`. Further lines are indented, by default to where the text begins. */
+export function hang(start: string, text: string, options: Hanging = {}): string {
+  const { indent = stringWidth(start), width = terminalWidth() } = options;
+  return start + wrapText(text, width - indent, `\n${" ".repeat(indent)}`);
+}
+
+/** Wraps text between words. A long word stays whole, for copying, and a number stays with the word that it counts. */
+export function wrapText(text: string, width = terminalWidth(), lineBreak = "\n"): string {
+  const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);
+  return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
+}
+
+/** A character for private use that replaces a space, so that no line breaks there. */
+const noBreak = "\ue000";
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
 
@@ -108,17 +184,14 @@ export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T
 export function formatRecord(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
-  return Object.entries(members)
-    .map(([name, value]) => {
-      const text = cell(value);
-      const pad = nameWidth - name.length;
-      // Without a terminal only lists are wrapped. Other values stay on one line, for `grep`.
-      const isOneLine = !isSeen && !text.includes(", ");
-      if (isOneLine) return `${name}${" ".repeat(pad)}  ${text}`;
-      const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
-      return alignValue({ name, pad, value: text, width });
-    })
-    .join("\n");
+  const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
+  const lines = Object.entries(members).map(([name, value]) => {
+    const text = cell(value);
+    // Without a terminal only lists are wrapped. Other values stay on one line, for `grep`.
+    if (!isSeen && !text.includes(", ")) return `${name.padEnd(nameWidth + columnGap)}${text}`;
+    return alignValue(name, text, { nameWidth, width });
+  });
+  return lines.join("\n");
 }
 
 /** Returns the width for texts, in characters: that of the terminal, but 40 to 100; 80 without a terminal. */
@@ -128,7 +201,7 @@ export function terminalWidth({ columns = 80 }: { columns?: number } = process.s
 
 /** Wraps a sentence of a command's result at a terminal. In a pipe or file it stays one line. */
 export function wrapSentence(sentence: string): string {
-  return process.stdout.isTTY === true ? wrapText(sentence, terminalWidth()) : sentence;
+  return process.stdout.isTTY === true ? wrapText(sentence) : sentence;
 }
 
 /** Removes the milliseconds of a time, to save columns in tables. `--json` and records show them. */

@@ -1,9 +1,9 @@
 /** Fetches from a log's server, which may not answer, send without an end, or redirect. */
 
 import { TvsError } from "../../src/domain/errors.ts";
+import { readBounded } from "../../src/partner/bytes.ts";
 import { isCompressed } from "../../src/store/server/answers.ts";
 import { option } from "../command.ts";
-import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
 export const defaultTimeoutMs = 15_000;

@@ -1,19 +1,19 @@
 /** Reads the input of `tvs verify`: files, folders and streams of any size. */
 
-import { open, readdir, realpath, stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { concatenate } from "../../src/partner/bytes.ts";
 import { convertPiecesToUtf8 } from "../../src/partner/file-text.ts";
 import { type EnvelopeItem, isJsonOrJwsLine, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
-/** The pieces of an input. A piece is valid only until the next piece is read, which may reuse its memory. */
 export type Pieces = AsyncIterable<Uint8Array>;
 
 type Paths = readonly string[];
 
 /** One file of the input, or the reason why it cannot be read. */
-export type Source =
+type Source =
   | { readonly file: string; readonly chunks: Pieces }
   | { readonly file: string; readonly reason: RefusalReason };
 
@@ -26,19 +26,9 @@ export const maxDocumentBytes = 32 * mebibyte;
 
 const canonicalPath = (path: string) => realpath(path).catch(() => path);
 
-/** Reads a file into one buffer: allocating a buffer for each piece would cost as much as reading the piece. */
-async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
-  const memory = new Uint8Array(readBytes);
-  const handle = await open(path);
-  try {
-    for (;;) {
-      const { bytesRead } = await handle.read(memory, 0, readBytes, null);
-      if (bytesRead === 0) return;
-      yield memory.subarray(0, bytesRead);
-    }
-  } finally {
-    await handle.close();
-  }
+/** Reads a file, which is opened when its first piece is read. */
+async function* readFileBytes(path: string): Pieces {
+  yield* createReadStream(path, { highWaterMark: readBytes });
 }
 
 /**
@@ -108,7 +98,7 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
       unfinished = [];
       unfinishedBytes = 0;
     }
-    unfinished.push(new Uint8Array(chunk.subarray(end)));
+    unfinished.push(chunk.subarray(end));
     unfinishedBytes += chunk.length - end;
     if (unfinishedBytes > maxDocumentBytes) return yield refused("INPUT_TOO_LARGE", counter.line + 1);
   }
@@ -121,7 +111,7 @@ async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, l
   while (size <= limitBytes) {
     const next = await chunks.next();
     if (next.done) return { bytes: concatenate(parts), isWhole: true };
-    parts.push(new Uint8Array(next.value));
+    parts.push(next.value);
     size += next.value.length;
   }
   return { bytes: concatenate(parts), isWhole: false };

@@ -15,7 +15,7 @@ import { escapeControls } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
 
-export type Location = { readonly file: string; readonly place: Position };
+type Location = { readonly file: string; readonly place: Position };
 
 /** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
 export function formatJson(

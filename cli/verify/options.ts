@@ -6,13 +6,13 @@ import type { Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeText } from "../../src/partner/file-text.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
-import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
+import { openLogProof } from "../../src/partner/log-proof.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
 import { flag, option, readRepeated } from "../command.ts";
 import { readLogKeys, readStateFile, rememberInStateFile } from "../evidence/log-state.ts";
-import { readBounded } from "../safe/input-file.ts";
+import { readSmallFile } from "../safe/input-file.ts";
 import { parseDuration, parseTime } from "../terminal/output.ts";
 
 export const verifyArgs = {
@@ -96,7 +96,7 @@ export async function readSettings(
     flags.proof,
   ].map((path) => (path ? resolve(path) : undefined));
   const [jwks, keyHistory, logState, packFile, proofFile] = files;
-  const pack = packFile === undefined ? undefined : await readPack(packFile);
+  const pack = packFile === undefined ? undefined : readPack(packFile);
   const anchor = flags.anchor || env.TVS_VERIFY_ANCHOR;
   const issuer = flags.issuer || env.TVS_VERIFY_ISSUER || pack?.issuer;
   const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
@@ -109,16 +109,16 @@ export async function readSettings(
   checkProofFlags(flags, logKeys);
   if (flags._.length === 0) throw usage("nothing to verify: name files, a folder, or - for standard input");
   const now = flags.now === undefined ? clock : new Date(parseTime(flags.now, "--now"));
-  const history = keyHistory === undefined ? pack?.keyHistory : await readKeys("key history", keyHistory);
+  const history = keyHistory === undefined ? pack?.keyHistory : readKeys("key history", keyHistory);
   const keys = await createKeySet({
     issuer,
-    ...(jwks === undefined ? {} : { jwks: await readKeys("JWKS", jwks) }),
+    ...(jwks === undefined ? {} : { jwks: readKeys("JWKS", jwks) }),
     ...(history === undefined ? {} : { keyHistory: history }),
     ...(anchor ? { anchor } : {}),
   });
   const proof =
-    proofFile === undefined ? {} : { proof: await openProof(proofFile, { logKeys, logState, now }) };
-  const given = { keys, issuer, audience, now, ...proof, ...(await readLists(lists, pack)), ...maxListAge };
+    proofFile === undefined ? {} : { proof: await openProof(proofFile, logState, { logKeys, now }) };
+  const given = { keys, issuer, audience, now, ...proof, ...readLists(lists, pack), ...maxListAge };
   const keyFiles = [...files, ...lists, ...logKeys].filter((path) => path !== undefined);
   return { options: given, historyFile, keyFiles };
 }
@@ -160,50 +160,38 @@ function checkProofFlags(flags: Flags, logKeys: readonly string[]): void {
     );
 }
 
-/** Reads a file of at most `maxMiB`; the message names it as `called`. @throws TvsError INPUT_UNREADABLE */
-async function readFileUpTo(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
-  const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
-    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
-  });
-  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB`);
-  return bytes;
-}
-
-const readKeys = (what: string, path: string) => readFileUpTo(path, `the ${what} ${path}`, maxKeyFileMiB);
+const readKeys = (what: string, path: string) => readSmallFile(path, `the ${what} ${path}`, maxKeyFileMiB);
 
 /** Reads an offline pack. @throws TvsError INPUT_UNREADABLE */
-async function readPack(path: string): Promise<OfflinePack> {
-  const pack = readOfflinePack(await readFileUpTo(path, `the pack ${path}`, maxPackMiB));
+function readPack(path: string): OfflinePack {
+  const pack = readOfflinePack(readSmallFile(path, `the pack ${path}`, maxPackMiB));
   if (pack !== null) return pack;
   const where = "fetch it from the service's /v1/inter-agency/offline-pack";
   throw new TvsError("INPUT_UNREADABLE", `${path} is no offline pack: ${where}`);
 }
 
 /** Reads the status lists of files and pack. `statusLists` is absent without both, and empty for a pack without lists. */
-async function readLists(paths: readonly string[], pack: OfflinePack | undefined) {
+function readLists(paths: readonly string[], pack: OfflinePack | undefined) {
   if (pack === undefined && paths.length === 0) return {};
-  const files = paths.map((path) => readFileUpTo(path, `the status list ${path}`, maxListMiB));
-  const texts = (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
+  const files = paths.map((path) => readSmallFile(path, `the status list ${path}`, maxListMiB));
+  const texts = files.map((bytes) => decodeText(bytes) ?? "");
   return { statusLists: [...texts, ...(pack?.statusLists ?? [])] };
 }
 
-type ProofSettings = {
-  /** Verifier keys, and paths of files with verifier keys. */
-  readonly logKeys: readonly string[];
-  /** The file that remembers the largest checkpoint of each log. */
-  readonly logState: string | undefined;
-  readonly now: Date;
-};
-
 /**
  * Opens the proof for all envelopes of a run, and remembers its checkpoint in the log state, whatever the verdicts are.
+ * @param file the log state @param given verifier keys or the paths of files with verifier keys, and the time
  * @throws TvsError INPUT_UNREADABLE if a file cannot be read, or the log state cannot be written
  */
-async function openProof(path: string, { logState: file, now, ...given }: ProofSettings): Promise<LogProof> {
-  const written = await readFileUpTo(path, `the proof ${path}`, maxProofMiB);
-  const logKeys = await readLogKeys(given.logKeys);
-  if (file === undefined) return openLogProof(written, { logKeys, now });
-  const proof = await openLogProof(written, { logKeys, now, logState: readStateFile("--log-state", file) });
+async function openProof(
+  path: string,
+  file: string | undefined,
+  given: { logKeys: readonly string[]; now: Date },
+) {
+  const written = readSmallFile(path, `the proof ${path}`, maxProofMiB);
+  const options = { ...given, logKeys: await readLogKeys(given.logKeys) };
+  if (file === undefined) return openLogProof(written, options);
+  const proof = await openLogProof(written, { ...options, logState: readStateFile("--log-state", file) });
   if (proof.refusal === null) await rememberInStateFile(file, proof);
   return proof;
 }

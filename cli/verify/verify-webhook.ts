@@ -12,11 +12,11 @@ import {
   webhookRefusalReasons,
 } from "../../src/partner/verify-webhook.ts";
 import { command, operand, option } from "../command.ts";
-import { readBounded, readSmallFile } from "../safe/input-file.ts";
+import { readSmallFile, readStdin } from "../safe/input-file.ts";
 import { exitCodes, formatRecord, parseTime, print } from "../terminal/output.ts";
 
 /** Far above the service's deliveries, which have a few hundred bytes. */
-const maxBodyBytes = 16 * 1024 * 1024;
+const maxBodyMiB = 16;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {
   SIGNATURE_HEADER_MALFORMED:
@@ -78,9 +78,8 @@ function decapitalized(sentence: string): string {
 /** Reads the body as bytes, because decoding could change them. @throws TvsError INPUT_UNREADABLE, also if empty */
 async function readBody(file: string): Promise<Uint8Array> {
   const name = file === "-" ? "standard input" : file;
-  const body = await readBounded(file === "-" ? process.stdin : file, maxBodyBytes).catch((cause) => {
-    throw new TvsError("INPUT_UNREADABLE", `${name} cannot be read`, { cause });
-  });
+  const body =
+    file === "-" ? await readStdin(maxBodyMiB * 1024 * 1024) : readSmallFile(file, file, maxBodyMiB);
   if (body === null) throw new TvsError("INPUT_UNREADABLE", `${name} is too large for a webhook's body`);
   if (body.length === 0)
     throw new TvsError("INPUT_UNREADABLE", `${name} is empty; give the body as it was received`);

@@ -13,22 +13,18 @@ import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, type TvsCommand } from "../command.ts";
 import { escapeControls, exitCodes } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
-import { openSources, type Pieces, readSource, type Source } from "./files.ts";
-import { type AnyVerification, formatHuman, formatJson, type Location } from "./format.ts";
+import { openSources, type Pieces, readSource } from "./files.ts";
+import { type AnyVerification, formatHuman, formatJson } from "./format.ts";
 import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
-  /** The program's name in messages; `tvs verify` by default. */
-  readonly program?: string;
   /** Writes a text. A promise asks the caller to wait for a slower reader. */
   stdout(text: string): void | Promise<void>;
-  stderr(text: string): void;
   readonly env: Environment;
-  now(): Date;
-  /** The standard input; that of the process by default. */
-  readonly stdin?: Pieces;
-  readonly color?: boolean;
+  readonly now: Date;
+  readonly stdin: Pieces;
+  readonly color: boolean;
 };
 
 /** Warns if only a key history was given, because its signer decides which keys are accepted; else empty. */
@@ -39,52 +35,45 @@ function trustNote({ options, historyFile = "" }: VerifySettings): string {
   return `trust rests on ${escapeControls(historyFile)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
-/** Verifies all inputs. @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0 */
-async function verifyAll(line: Line, io: VerifyIo): Promise<number> {
+/**
+ * Verifies all inputs, without the network.
+ * @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0
+ * @throws TvsError if the command line is wrong, or a file of keys, proofs or lists cannot be read
+ */
+export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   const { json = false, _: paths } = line.args;
-  const settings = await readSettings(line, io.env, io.now());
+  const settings = await readSettings(line, io.env, io.now);
   const progress = await createProgress(paths);
-  const format: Format = json ? formatJson : (one, place) => formatHuman(one, place, io.color ?? false);
-  const printer = createPrinter(io.stdout, format, progress);
-  try {
-    for await (const source of openSources(paths, io.stdin ?? process.stdin, settings.keyFiles)) {
-      await verifySource(source, settings.options, printer);
+  const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color);
+  const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
+  let [text, bytes] = ["", 0];
+  async function* watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+      yield chunk;
     }
-    await printer.flush();
+  }
+  try {
+    for await (const source of openSources(paths, io.stdin, settings.keyFiles))
+      for await (const verified of verifyInBatches(readSource(source, watched), settings.options)) {
+        for (const { verification, place } of verified) {
+          tally[verification.verdict]++;
+          text += format(verification, { file: source.file, place });
+        }
+        // A write costs more than a verdict, so verdicts are collected for large writes.
+        if (text.length <= flushCharacters) continue;
+        await io.stdout(text);
+        text = "";
+      }
   } finally {
     progress.stop();
   }
-  const { valid, refused, undecidable } = printer.tally;
-  if (!json) {
-    await io.stdout(trustNote(settings));
-    await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
-  }
+  const { valid, refused, undecidable } = tally;
+  const summary = `${trustNote(settings)}${valid} valid, ${refused} refused, ${undecidable} undecidable\n`;
+  await io.stdout(json ? text : text + summary);
   if (refused > 0) return exitCodes.refused;
   return undecidable > 0 ? exitCodes.undecided : exitCodes.done;
-}
-
-/** Runs the command, without the network. @returns the exit code, which is also 2 if the command line is wrong */
-export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
-  try {
-    return await verifyAll(line, io);
-  } catch (error) {
-    if (!isTvsError(error)) throw error;
-    io.stderr(`${io.program ?? "tvs verify"}: ${escapeControls(error.message)}\n`);
-    return exitCodes.undecided;
-  }
-}
-
-function processIo(program: string): VerifyIo {
-  const { env, stdout, stderr } = process;
-  return {
-    program,
-    // Waiting for a slower reader bounds the memory. `stopOnClosedPipe` handles the stream's errors.
-    stdout: (piece) => new Promise((resolve) => process.stdout.write(piece, () => resolve())),
-    stderr: (text) => stderr.write(text),
-    env,
-    now: () => new Date(),
-    color: stdout.isTTY === true && !env.NO_COLOR,
-  };
 }
 
 /** Ends the process with exit code 2 if the reader closes the pipe (`| head`) before everything is verified. */
@@ -108,33 +97,43 @@ export function verifyCommand(program: string): TvsCommand {
     variadic: true,
     async run({ args, rawArgs }) {
       process.stdout.once("error", stopOnClosedPipe);
-      process.exitCode = await runVerify({ args, rawArgs }, processIo(program));
+      const { env, stdin, stdout, stderr } = process;
+      // Waiting for a slower reader bounds the memory. `stopOnClosedPipe` handles the stream's errors.
+      const write = (text: string) => new Promise<void>((resolve) => stdout.write(text, () => resolve()));
+      const color = stdout.isTTY === true && !env.NO_COLOR;
+      const io = { stdout: write, env, now: new Date(), stdin, color };
+      process.exitCode = await runVerify({ args, rawArgs }, io).catch((error: unknown) => {
+        if (!isTvsError(error)) throw error;
+        stderr.write(`${program}: ${escapeControls(error.message)}\n`);
+        return exitCodes.undecided;
+      });
     },
   });
 }
 
 /** Envelopes verified concurrently: enough for the runtime's cryptography to use every core. */
 const atOnce = 64;
+/** Verdicts are written when they have more characters than this. */
+const flushCharacters = 64 * 1024;
+
+/** Verifies items in their order, many at a time. */
+async function* verifyInBatches(items: AsyncIterable<EnvelopeItem>, options: VerifyOptions) {
+  const verify = async (item: EnvelopeItem) => ({
+    place: item.place,
+    verification: await verifyItem(item, options),
+  });
+  let batch: EnvelopeItem[] = [];
+  for await (const item of items) {
+    if (batch.push(item) < atOnce) continue;
+    yield await Promise.all(batch.map(verify));
+    batch = [];
+  }
+  yield await Promise.all(batch.map(verify));
+}
 
 async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
   if ("refusal" in item) return unopenedVerification(item.refusal);
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
-}
-
-/** Verifies the items of one source and prints their verdicts in order. */
-async function verifySource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
-  const { file } = source;
-  let items: EnvelopeItem[] = [];
-  const verifyItems = async () => {
-    const verdicts = await Promise.all(items.map((item) => verifyItem(item, options)));
-    for (const [index, item] of items.entries())
-      printer.print(verdicts[index] as AnyVerification, { file, place: item.place });
-    items = [];
-    await printer.makeRoom();
-  };
-  for await (const item of readSource(source, printer.watched))
-    if (items.push(item) >= atOnce) await verifyItems();
-  await verifyItems();
 }
 
 /** Smaller inputs get no progress bar: they are verified before anybody could read it. */
@@ -155,38 +154,4 @@ async function sizeOf(paths: readonly string[]): Promise<number> {
 async function createProgress(paths: readonly string[]): Promise<Bar> {
   const bytes = hasProgress() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
   return createBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
-}
-
-const flushCharacters = 64 * 1024;
-
-type Format = typeof formatJson;
-type Printer = ReturnType<typeof createPrinter>;
-
-/** Prints verdicts in the order of the input. It collects them for large writes: a write costs more than a verdict. */
-function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar) {
-  const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
-  let text = "";
-  let bytes = 0;
-  const flush = async () => {
-    const piece = text;
-    text = "";
-    if (piece !== "") await stdout(piece);
-  };
-  return {
-    tally,
-    flush,
-    print(verification: AnyVerification, location: Location): void {
-      tally[verification.verdict]++;
-      text += format(verification, location);
-    },
-    makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
-    /** Passes the bytes through, and shows their number as progress. */
-    async *watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
-      for await (const chunk of chunks) {
-        bytes += chunk.length;
-        progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
-        yield chunk;
-      }
-    },
-  };
 }

@@ -16,11 +16,9 @@ export type ConsoleSources = MetricsSources & {
   readonly imports: ImportHistory;
   /** Completes a `tvs` command with the options that name the service's data, quoted for the shell. */
   readonly commandLine: (words: string) => string;
-  /** Explains the error code of a failed delivery, such as `BAD_STATUS 503`, in a sentence. */
-  readonly explainError: (lastError: string) => string;
 };
 
-export type ConsoleState = MetricsInput & Pick<ConsoleSources, "commandLine" | "explainError">;
+export type ConsoleState = MetricsInput & Pick<ConsoleSources, "commandLine">;
 
 /** Makes the function that completes a `tvs` command. @param options for example `["--data", "/srv/tvs"]` */
 export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {

@@ -1,10 +1,10 @@
 /** The console's sections on the service's state: failed checks, quotas, keys, webhooks, imports, evidence log. */
 
 import { html } from "hono/html";
-import { type Check, fail, runChecks, warn } from "../domain/checks.ts";
+import { type Finding, fail, runChecks, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import { checkClockDifference } from "../domain/database-clock.ts";
-import type { PartnerBacklog } from "../domain/deliveries.ts";
+import { explainError, type PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointFigures, QuotaFigures } from "../domain/readings.ts";
@@ -109,7 +109,7 @@ function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefi
   const error =
     lastError === null
       ? "–"
-      : html`<span class="prose"><b>${lastError}</b> ${state.explainError(lastError)}</span>`;
+      : html`<span class="prose"><b>${lastError}</b> ${explainError(lastError)}</span>`;
   return [partnerId, host, endpointBadge(endpoint, state.now), ...backlogCells(backlog, state), error];
 }
 
@@ -201,26 +201,26 @@ function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith(".") ? "" : "."}`;
 }
 
-function checkProcess(state: ConsoleState): Check[] {
+function checkProcess(state: ConsoleState): Finding[] {
   const { hasFailed, readings, isDiskRefusing, history, signers, clockAheadMs, now } = state;
-  const checks: Check[] = [checkClockDifference(clockAheadMs())];
+  const checks: Finding[] = [checkClockDifference(clockAheadMs())];
   if (hasFailed) {
     const since =
       readings === null ? "" : `; the figures below are ${describeSpan(now - readings.readAt)} old`;
-    checks.push(fail("database", `the database does not answer${since}`));
+    checks.push(fail(`the database does not answer${since}`));
   }
   if (isDiskRefusing()) {
     const advice = "partners are answered 503 until it takes some again";
-    checks.push(fail("disk", "the disk refused the evidence of an answer", advice));
+    checks.push(fail("the disk refused the evidence of an answer", advice));
   }
   if (history.points(now - 60_000).some(({ failedRate }) => failedRate > 0))
-    checks.push(fail("answers", "requests were answered with 5xx in the last minute; the log says why"));
+    checks.push(fail("requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
     const times = deaths === 1 ? "once" : `${format.count(deaths)} times`;
     const found = `a signer thread died ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
-    checks.push(warn("signers", found, advice));
+    checks.push(warn(found, advice));
   }
   return checks;
 }

@@ -4,14 +4,9 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
-import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type Clock, systemClock } from "../domain/clock.ts";
+import type { DeliveryError } from "../domain/deliveries.ts";
 import { hostOfUrl, nonPublicRange } from "./address-guard.ts";
-
-/** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
-export const deliveryErrors = written.errors;
-
-export type DeliveryError = keyof typeof deliveryErrors;
 
 export type AttemptResult = {
   /** The HTTP status, even if the attempt failed after it. */
@@ -22,12 +17,6 @@ export type AttemptResult = {
   readonly retryAfterSeconds: number | null;
   readonly durationMs: number;
 };
-
-/** Explains an endpoint's last error, such as `BAD_STATUS 503`, in a sentence. */
-export function explainError(lastError: string): string {
-  const [code = ""] = lastError.split(" ");
-  return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as keyof typeof deliveryErrors] : "";
-}
 
 type WebhookResponse = Pick<AttemptResult, "status" | "error"> & {
   readonly retryAfter: string | undefined;

@@ -3,7 +3,7 @@
 import type { LogFigures } from "../store/evidence/log.ts";
 import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialIndex, credentialEnds } from "./credentials.ts";
-import type { PartnerBacklog } from "./deliveries.ts";
+import { explainError, type PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, formatLeaves } from "./evidence/log.ts";
 import { describeLosses, findNotableLosses, type Losses, maxLostPercent } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
@@ -26,12 +26,14 @@ export type Check = {
   readonly isUrgent: boolean;
 };
 
+/** The finding of a check, which {@link nameChecks} names. */
+export type Finding = Omit<Check, "name">;
 type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean };
 
 function found(result: Check["result"]) {
-  return (name: string, text: string, more: string | More = {}): Check => {
+  return (text: string, more: string | More = {}): Finding => {
     const given: More = typeof more === "string" ? { advice: more } : more;
-    return { name, result, found: text, advice: null, command: null, isUrgent: false, ...given };
+    return { result, found: text, advice: null, command: null, isUrgent: false, ...given };
   };
 }
 
@@ -39,10 +41,11 @@ export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
 
-/** Makes the functions that report one check as ok, warning or failure. */
-export function checkNamed(name: string) {
-  const named = (make: typeof ok) => (text: string, more?: string | More) => make(name, text, more);
-  return { ok: named(ok), warn: named(warn), fail: named(fail) };
+/** Names the findings of checks. @param findings the findings by the check's name, in the order of the report */
+export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): Check[] {
+  return Object.entries(findings).flatMap(([name, one]) =>
+    [one].flat().map((finding) => ({ name, ...finding })),
+  );
 }
 
 /** The state that the checks evaluate, all read at one time. */
@@ -53,8 +56,6 @@ export type CheckInput = {
   readonly credentials: CredentialIndex;
   /** Whether `tvs restore --hold-webhooks` holds the webhooks. */
   readonly areWebhooksHeld: boolean;
-  /** Explains an error of a delivery, such as `BAD_STATUS 503`, in a sentence. */
-  readonly explainError: (lastError: string) => string;
 };
 
 /** A check warns if a partner has used this share of the day's quota. */
@@ -67,57 +68,56 @@ const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 export function runChecks(input: CheckInput): Check[] {
   const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
-  const failing = endpoints.flatMap((one) => checkEndpoint(one, input));
-  const late = backlog.flatMap((one) => checkBacklog(one, now));
-  return [
-    checkKeys(keys, now),
-    ...(log === null ? [] : [checkCheckpoint(log, now)]),
-    checkTeachers(teachers, appliedAt),
-    checkImport(imports[0], now),
-    checkLosses(losses),
-    checkHeld(areWebhooksHeld),
-    ...allOr("webhook-endpoints", "no endpoint that should work fails", failing),
-    ...allOr("webhooks", "none is overdue, and none was given up", late),
-    ...allOr("quotas", "nobody's quota of today is nearly spent", quotas.flatMap(checkQuota)),
-    ...allOr(
-      "credentials",
-      "no partner's last key or certificate is about to end",
-      checkEnds(credentials, now),
+  return nameChecks({
+    "signing-keys": checkKeys(keys, now),
+    "log-checkpoint": log === null ? [] : checkCheckpoint(log, now),
+    register: checkTeachers(teachers, appliedAt),
+    import: checkImport(imports[0], now),
+    losses: checkLosses(losses),
+    "webhooks-held": checkHeld(areWebhooksHeld),
+    "webhook-endpoints": allOr(
+      "no endpoint that should work fails",
+      endpoints.flatMap((one) => checkEndpoint(one, now)),
     ),
-  ];
+    webhooks: allOr(
+      "none is overdue, and none was given up",
+      backlog.flatMap((one) => checkBacklog(one, now)),
+    ),
+    quotas: allOr("nobody's quota of today is nearly spent", quotas.flatMap(checkQuota)),
+    credentials: allOr("no partner's last key or certificate is about to end", checkEnds(credentials, now)),
+  });
 }
 
-/** Returns the findings of a check; if there are none, one that says `calm`. */
-function allOr(name: string, calm: string, findings: Check[]): Check[] {
-  return findings.length === 0 ? [ok(name, calm)] : findings;
+/** Returns the findings, or `calm` if there are none. */
+function allOr(calm: string, findings: Finding[]): Finding[] {
+  return findings.length === 0 ? [ok(calm)] : findings;
 }
 
-function checkKeys(keys: CheckInput["keys"], now: number): Check {
-  const name = "signing-keys";
+function checkKeys(keys: CheckInput["keys"], now: number): Finding {
   const { dueAt, possibleAt, isDue, isPossible } = rotationTimes(keys, now);
   const from = isPossible ? "" : ` from ${isoTime(possibleAt)} on`;
-  if (!isDue) return ok(name, `one active, one pending that may be promoted${from}`);
+  if (!isDue) return ok(`one active, one pending that may be promoted${from}`);
   const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;
-  return warn(name, isPossible ? text : `${text}, which is possible${from}`, { command: ["keys", "rotate"] });
+  return warn(isPossible ? text : `${text}, which is possible${from}`, { command: ["keys", "rotate"] });
 }
 
-function checkCheckpoint(figures: LogFigures, now: number): Check {
-  const name = "log-checkpoint";
+function checkCheckpoint(figures: LogFigures, now: number): Finding {
   const { signedAt, signedSize, size, waiting } = figures;
   const late = checkpointLateness(figures, now);
   const signed =
     signedAt === null ? "none yet" : `${formatLeaves(signedSize)}, signed at ${isoTime(signedAt)}`;
-  if (late === null) return ok(name, signed);
+  if (late === null) return ok(signed);
   const left = size + waiting - signedSize;
   const advice =
     "start tvs serve, which makes one every 30 s, or look in its log why it cannot; tvs log checkpoint makes one now";
-  const waits = `${signed}; ${left} more wait for one, for ${describeSpan(late)}`;
-  const found = `the newest checkpoint of the evidence log is late: ${waits}`;
-  return warn(name, found, { advice, isUrgent: true });
+  const found = `${signed}; ${left} more wait for one, for ${describeSpan(late)}`;
+  return warn(`the newest checkpoint of the evidence log is late: ${found}`, {
+    advice,
+    isUrgent: true,
+  });
 }
 
-function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Check {
-  const name = "register";
+function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Finding {
   const applied =
     appliedAt === null ? "no extract was applied" : `the last extract was applied at ${isoTime(appliedAt)}`;
   const licensed = `${describeLicensed(teachers)}; ${applied}`;
@@ -125,92 +125,100 @@ function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Check
     const advice =
       "everybody is answered as not licensed; look whether the extract has the licences' columns";
     const command = ["teachers", "import", "FILE", "--dry-run"];
-    return warn(name, licensed, { advice, command, isUrgent: true });
+    return warn(licensed, { advice, command, isUrgent: true });
   }
-  if (teachers.total > 0) return ok(name, licensed);
+  if (teachers.total > 0) return ok(licensed);
   const advice = "run tvs teachers import; if there should be teachers, check --data";
-  const empty = "the register is empty: lookups and checks are answered with 503 until an extract is applied";
-  return warn(name, empty, advice);
+  return warn(
+    "the register is empty: lookups and checks are answered with 503 until an extract is applied",
+    advice,
+  );
 }
 
-function checkImport(last: Readings["imports"][number] | undefined, now: number): Check {
-  const name = "import";
+function checkImport(last: Readings["imports"][number] | undefined, now: number): Finding {
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
-    return ok(name, "none is unfinished");
-  const found = `the last import began ${describeSpan(now - last.startedAt)} ago and is not finished`;
-  const advice = "if it was stopped, run the same command again";
-  return warn(name, found, { advice, command: ["teachers", "import", "FILE"] });
+    return ok("none is unfinished");
+  const since = describeSpan(now - last.startedAt);
+  return warn(`the last import began ${since} ago and is not finished`, {
+    advice: "if it was stopped, run the same command again",
+    command: ["teachers", "import", "FILE"],
+  });
 }
 
 /** Sums the losses of a day's imports: several small ones can each pass the import's limit. */
-function checkLosses(losses: Losses): Check {
-  const name = "losses";
+function checkLosses(losses: Losses): Finding {
   const noted = findNotableLosses(losses);
-  if (noted.length === 0) return ok(name, "imports have taken away little or nothing within 24 hours");
+  if (noted.length === 0) return ok("imports have taken away little or nothing within 24 hours");
   const found = `imports have taken away ${describeLosses(noted)} within 24 hours`;
   const advice = `look at the extracts: beyond ${maxLostPercent} % the next import stops, unless --allow-change is given`;
-  return warn(name, found, { advice, command: ["changes"], isUrgent: true });
+  return warn(found, { advice, command: ["changes"], isUrgent: true });
 }
 
-function checkHeld(areHeld: boolean): Check {
-  const name = "webhooks-held";
-  if (!areHeld) return ok(name, "no webhooks are held");
-  return warn(name, "no webhook has been sent since the restore with --hold-webhooks", {
+function checkHeld(areHeld: boolean): Finding {
+  if (!areHeld) return ok("no webhooks are held");
+  return warn("no webhook has been sent since the restore with --hold-webhooks", {
     advice: "look at tvs webhooks list --state pending, then release them",
     command: ["webhooks", "release"],
   });
 }
 
-function checkEndpoint(endpoint: EndpointFigures, { now, explainError }: CheckInput): Check[] {
-  const { partnerId, disabledReason, failingSince, lastError } = endpoint;
-  const name = "webhook-endpoints";
+function checkEndpoint(
+  { partnerId, disabledReason, failingSince, lastError }: EndpointFigures,
+  now: number,
+): Finding[] {
   const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
   if (disabledReason === "operator") return [];
   if (disabledReason !== null) {
     const cause = disabledReason === "gone" ? "it answered 410 Gone" : "it failed for five days";
     const found = `nothing is sent to ${partnerId}: its endpoint was disabled, because ${cause}`;
     const command = ["partners", "webhook", "enable", partnerId];
-    return [warn(name, found, { advice, command, isUrgent: true })];
+    return [warn(found, { advice, command, isUrgent: true })];
   }
   if (failingSince === null) return [];
   const command = ["webhooks", "list", "--partner", partnerId, "--state", "pending"];
   const found = `the endpoint of ${partnerId} has failed for ${describeSpan(now - failingSince)}`;
-  return [warn(name, found, { advice, command })];
+  return [warn(found, { advice, command })];
 }
 
-function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Check[] {
-  const name = "webhooks";
-  const checks: Check[] = [];
+function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Finding[] {
+  const checks: Finding[] = [];
   if (dead > 0) {
-    const [given, were] = dead === 1 ? ["1 delivery", "was"] : [`${dead} deliveries`, "were"];
+    const found =
+      dead === 1
+        ? `1 delivery to ${partnerId} was given up`
+        : `${dead} deliveries to ${partnerId} were given up`;
     const command = ["webhooks", "retry", "--dead", "--partner", partnerId];
-    checks.push(warn(name, `${given} to ${partnerId} ${were} given up`, { command }));
+    checks.push(warn(found, { command }));
   }
   if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
     const found = `a delivery to ${partnerId} has been due for ${describeSpan(now - oldestDueAt)} and was not sent`;
     const command = ["webhooks", "list", "--partner", partnerId];
-    checks.push(warn(name, found, { command }));
+    checks.push(warn(found, { command }));
   }
   return checks;
 }
 
-function checkQuota({ partner, use }: QuotaFigures): Check[] {
+function checkQuota({ partner, use }: QuotaFigures): Finding[] {
   const { used, limit } = use.day;
   const { partnerId, disabledAt } = partner;
   if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];
   const found = `partner ${partnerId} has used ${Math.round((100 * used) / limit)} % of today's quota (UTC)`;
   const command = ["partners", "set", partnerId, "--per-day", String(limit * 2)];
-  return [warn("quotas", found, { command, isUrgent: used >= limit })];
+  return [warn(found, { command, isUrgent: used >= limit })];
 }
 
-function checkEnds(credentials: CredentialIndex, now: number): Check[] {
+function checkEnds(credentials: CredentialIndex, now: number): Finding[] {
   return credentialEnds(credentials)
     .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
     .map(({ partnerId, kind, endsAt }) => {
       const found = `the last ${kind} of ${partnerId} ${endsAt > now ? "ends" : "ended"} at ${isoTime(endsAt)}`;
-      if (kind === "key")
-        return warn("credentials", found, { command: ["partners", "key", "issue", partnerId] });
-      const command = ["partners", "cert", "add", partnerId, "FILE"];
-      return warn("credentials", found, { advice: "ask the partner for its new one", command });
+      const more =
+        kind === "key"
+          ? { command: ["partners", "key", "issue", partnerId] }
+          : {
+              advice: "ask the partner for its new one",
+              command: ["partners", "cert", "add", partnerId, "FILE"],
+            };
+      return warn(found, more);
     });
 }

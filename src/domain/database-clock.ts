@@ -1,6 +1,6 @@
 /** Compares this machine's clock with the clock of a database on a server (decision D12.4). */
 
-import { type Check, checkNamed } from "./checks.ts";
+import { type Finding, fail, ok, warn } from "./checks.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 
@@ -16,7 +16,11 @@ export type ClockWatch = ReturnType<typeof createClockWatch>;
  * Measures and remembers how far this machine's clock is ahead of the database's.
  * @param onChange called when the result of {@link checkClockDifference} changes
  */
-export function createClockWatch(read: ReadClock, clock: Clock, onChange: (check: Check) => void = () => {}) {
+export function createClockWatch(
+  read: ReadClock,
+  clock: Clock,
+  onChange: (check: Finding) => void = () => {},
+) {
   let aheadMs = 0;
   let last = checkClockDifference(aheadMs);
   return {
@@ -43,8 +47,7 @@ export async function requireRightClock(read: ReadClock, clock: Clock): Promise<
   throw new TvsError("CLOCK_WRONG", message);
 }
 
-export function checkClockDifference(aheadMs: number): Check {
-  const { ok, warn, fail } = checkNamed("database-clock");
+export function checkClockDifference(aheadMs: number): Finding {
   if (Math.abs(aheadMs) <= boundsMs.warned) return ok("this machine's clock and the database's agree");
   const found = `this machine's clock is ${describe(aheadMs)} the database's`;
   const advice = "set the clock that is wrong (timedatectl, chronyc tracking)";

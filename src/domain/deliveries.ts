@@ -1,3 +1,4 @@
+import written from "../../data/delivery-failures.json" with { type: "json" };
 import type { EventType } from "../partner/contract.ts";
 import type { DeliveryStore } from "../store/deliveries.ts";
 import type { SettingsStore } from "../store/settings.ts";
@@ -38,10 +39,20 @@ export type DeliveryAttempt = {
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null if the receiver acknowledged; else an error code of `src/delivery/exchange.ts`. */
+  /** Null if the receiver acknowledged; else a {@link DeliveryError}. */
   readonly error: string | null;
   readonly durationMs: number;
 };
+
+/** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
+export const deliveryErrors = written.errors;
+export type DeliveryError = keyof typeof deliveryErrors;
+
+/** Explains an error of a delivery, such as `TIMEOUT` or `BAD_STATUS 503`, in a sentence. */
+export function explainError(error: string): string {
+  const [code = ""] = error.split(" ");
+  return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as DeliveryError] : "The attempt failed.";
+}
 
 export type DeliveryDetail = Delivery & {
   /** The exact bytes that every attempt sends. */

@@ -1,4 +1,4 @@
-import type { LogFigures } from "../store/evidence/log.ts";
+import type { LogStore } from "../store/evidence/log.ts";
 import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
@@ -24,7 +24,7 @@ type ReadingsDependencies = {
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
   readonly status: Pick<RegisterFigures, "teachers" | "licenses">;
-  log(): Promise<LogFigures | null>;
+  readonly evidence: Pick<LogStore, "figures">;
   readonly calendar: Calendar;
   readonly clock: Clock;
   /** Called at the first of several failures in a row. */
@@ -67,7 +67,7 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 }
 
 export async function takeReadings(dependencies: ReadingsDependencies) {
-  const { quotaStore, partners, webhooks, imports, status, log, calendar, clock } = dependencies;
+  const { quotaStore, partners, webhooks, imports, status, evidence, calendar, clock } = dependencies;
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, losses, teachers, logFigures] =
     await Promise.all([
@@ -79,7 +79,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
       imports.lastApplied(),
       imports.losses(now - lossWindowMs),
       countTeachers(status, calendar.dateAt(now), countedTeachers),
-      log(),
+      evidence.figures(),
     ]);
   return {
     readAt: now,

@@ -1,11 +1,14 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
-import type { LogFigures } from "../store/evidence/log.ts";
+import type { LogFigures, LogStore } from "../store/evidence/log.ts";
 import type { ImportRecord } from "../store/imports.ts";
+import type { KeyStore } from "../store/keys.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import { type Calendar, isoTime } from "./clock.ts";
+import { type Calendar, type Clock, isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
 import type { KeyState, SigningKey } from "./keys.ts";
+
+type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
 /** The most teachers that are counted; of more, a sample of about `sampleSize` is counted. */
 const maxCounted = 100_000;
@@ -30,7 +33,7 @@ export async function countTeachers(
   const sampled = licenseStatuses.reduce((sum, status) => sum + counted[status], 0);
   const scale = (count: number) => (sampled === 0 ? 0 : Math.round((count * total) / sampled));
   const scaled = licenseStatuses.map((status) => [status, scale(counted[status])]);
-  const byLicenseStatus = Object.fromEntries(scaled) as Readonly<Record<LicenseStatus, number>>;
+  const byLicenseStatus = Object.fromEntries(scaled) as LicenseCounts;
   const active = total - scale(counted.inactive);
   const licensed = byLicenseStatus.VALID + byLicenseStatus.EXPIRED + byLicenseStatus.REVOKED;
   return { total, active, licensed, byLicenseStatus, approximate: step > 1 };
@@ -42,35 +45,35 @@ export function describeLicensed({ active, licensed, approximate }: TeacherCount
   return `${approximate ? "about " : ""}${some} of ${all} active teachers have a licence`;
 }
 
-/** Reads the figures of `tvs status`; times in ISO 8601. */
-export async function readFigures(
-  store: RegisterFigures,
-  keys: readonly SigningKey[],
-  { calendar, now }: { calendar: Calendar; now: number },
-) {
-  const since = [calendar.startOfDay(calendar.dateAt(now)), now - hourMs];
-  const { total, newestAt, since: counts } = await store.attestations(since);
-  const [today = 0, lastHour = 0] = counts;
-  const lastImport = await store.lastImport();
-  return {
-    teachers: await countTeachers(store, calendar.dateAt(now)),
-    partners: await store.partners(),
-    attestations: { total, today, lastHour, newestAt: isoTime(newestAt) },
-    keys: { active: keyAge(keys, "active", now), pending: keyAge(keys, "pending", now) },
-    idempotencyRecords: await store.idempotencyRecords(),
-    events: await store.events(),
-    lastImport: lastImport === null ? null : describeImport(lastImport),
-  };
-}
+type StatusSources = {
+  readonly status: RegisterFigures;
+  readonly keys: Pick<KeyStore, "list">;
+  readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
+  readonly evidence: Pick<LogStore, "figures">;
+  readonly calendar: Calendar;
+  readonly clock: Clock;
+};
 
-/** Counts webhook endpoints and their backlog; times in ISO 8601. */
-export async function readWebhookFigures(webhooks: WebhookStore, now: number) {
-  const endpoints = await webhooks.endpoints();
-  const disabled = endpoints.filter((one) => one.disabledAt !== null);
+/** Reads the figures of `tvs status`; times in ISO 8601. */
+export async function readFigures({ status, keys, webhooks, evidence, calendar, clock }: StatusSources) {
+  const now = clock.now();
+  const attestations = await status.attestations([calendar.startOfDay(calendar.dateAt(now)), now - hourMs]);
+  const { total, newestAt } = attestations;
+  const [today = 0, lastHour = 0] = attestations.since;
+  const [all, endpoints] = [await keys.list(), await webhooks.endpoints()];
+  const lastImport = await status.lastImport();
+  const disabledEndpoints = endpoints.filter((one) => one.disabledAt !== null).map((one) => one.partnerId);
+  const backlog = await webhookBacklog(webhooks, now);
   return {
-    endpoints: endpoints.length,
-    disabledEndpoints: disabled.map((one) => one.partnerId),
-    ...(await webhookBacklog(webhooks, now)),
+    teachers: await countTeachers(status, calendar.dateAt(now)),
+    partners: await status.partners(),
+    attestations: { total, today, lastHour, newestAt: isoTime(newestAt) },
+    keys: { active: keyAge(all, "active", now), pending: keyAge(all, "pending", now) },
+    idempotencyRecords: await status.idempotencyRecords(),
+    events: await status.events(),
+    lastImport: lastImport === null ? null : describeImport(lastImport),
+    webhooks: { endpoints: endpoints.length, disabledEndpoints, ...backlog },
+    log: describeLog(await evidence.figures()),
   };
 }
 
@@ -89,7 +92,7 @@ function describeImport({ startedAt, finishedAt, ...record }: ImportRecord) {
 }
 
 /** Describes the evidence log; times in ISO 8601. @returns null before the log was begun */
-export function describeLog(log: LogFigures | null) {
+function describeLog(log: LogFigures | null) {
   if (log === null) return null;
   const { log: _number, size: leaves, signedSize, signedAt, uncoveredSince, ...rest } = log;
   return {

@@ -27,6 +27,11 @@ test("tvs verify does not exit with 0 for an input without a valid envelope, alt
   expect(await codeUnread("verify", "--json", input(""), ...keys)).toBe(2);
 });
 
+test("tvs verify exits with 2 and one line if a setting is missing", async () => {
+  const refused = runTvs(["verify", input("valid.json"), ...keys.slice(0, 2)]);
+  await expectRefusal(refused, 2, /^tvs verify: the issuer is not known/);
+});
+
 test("a command keeps its exit code if nobody reads its output", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);

@@ -12,11 +12,10 @@ const well = {
 };
 
 function concerns(change: Change = {}, own: Partial<typeof well> = {}) {
-  const { readings, keys, credentials, explainError } = checkInput(change);
+  const { readings, keys, credentials } = checkInput(change);
   const state = {
     ...well,
     readings,
-    explainError,
     snapshot: { keys, credentials, settings: { timeZone: "Africa/Lagos" } },
     ...own,
   };
@@ -48,7 +47,7 @@ test("the console lists the worst concern first, each with a command for this se
     "warn: The signing key has been due for rotation for 24 h.",
     "warn: The last import began 0 s ago and is not finished. If it was stopped, run the same command again.",
     "warn: No webhook has been sent since the restore with --hold-webhooks. Look at tvs webhooks list --state pending, then release them.",
-    "warn: The endpoint of failing has failed for 3 h. Last error: TIMEOUT. It says why.",
+    "warn: The endpoint of failing has failed for 3 h. Last error: TIMEOUT. The exchange was not over at its deadline.",
     "warn: 2 deliveries to failing were given up.",
     "warn: A delivery to failing has been due for 10 min and was not sent.",
     "warn: Partner nearly has used 95 % of today's quota (UTC).",

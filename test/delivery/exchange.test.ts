@@ -2,7 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
-import { deliveryErrors, parseRetryAfter, type WebhookRequest } from "../../src/delivery/exchange.ts";
+import { parseRetryAfter, type WebhookRequest } from "../../src/delivery/exchange.ts";
+import { deliveryErrors } from "../../src/domain/deliveries.ts";
 import { body, closeAll, deliverTo, drip, makeExchange, ok, pour, receive, requestTo } from "./deliveries.ts";
 
 afterEach(closeAll);

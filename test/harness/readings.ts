@@ -56,7 +56,7 @@ export function checkInput({ credentials, activatedAt = now, ...readings }: Chan
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },
   ]);
   return {
-    ...{ now, keys, areWebhooksHeld: false, explainError: () => "It says why." },
+    ...{ now, keys, areWebhooksHeld: false },
     credentials: credentials ?? { partners: new Map(), apiKeys: new Map(), certificates: new Map() },
     readings: { ...wellReadings, ...readings },
   };

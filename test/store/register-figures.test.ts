@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
+import { createStores } from "../../cli/open.ts";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -46,8 +47,7 @@ describeDrivers("figures", (_kind, database) => {
   });
 
   test("the register's figures count the stored data, by the day in the service's time zone", async () => {
-    const keys = await createKeyStore(driver).list();
-    const figures = await readFigures(createRegisterFigures(driver), keys, { calendar, now });
+    const figures = await readFigures({ ...createStores(driver), calendar, clock: { now: () => now } });
     expect(figures.teachers).toEqual({
       total: 10,
       active: 9,

@@ -23,7 +23,7 @@ test.each([
   ["127.0.0.1", ["10.0.0.5/32"], undefined, /only this machine reaches 127\.0\.0\.1$/],
 ])("tvs doctor checks the host %s with the trusted proxies %p", (host, trustedProxies, given, warned) => {
   const check = checkProxy({ host, trustedProxies, tls: given });
-  expect([check.name, check.result]).toEqual(["proxy", warned === null ? "ok" : "warn"]);
+  expect(check.result).toBe(warned === null ? "ok" : "warn");
   if (warned === null) return;
   expect(check.found).toMatch(warned);
   expect(check.advice).toContain("trust");
@@ -46,7 +46,7 @@ test.each([
   ["a proxy for addresses", onlyAddresses, 1, /not believed from 10\.0\.0\.5\/32$/, "--client-cert-from"],
 ])("tvs doctor checks client certificates: %s", (_name, config, registered, warned, advice) => {
   const check = checkClientCertificates(config, { certificates: registered, now });
-  expect([check.name, check.result]).toEqual(["client-certificates", warned === null ? "ok" : "warn"]);
+  expect(check.result).toBe(warned === null ? "ok" : "warn");
   expect(check.advice).toEqual(advice && expect.stringContaining(advice));
   if (warned !== null) expect(check.found).toMatch(warned);
 });
@@ -54,7 +54,7 @@ test.each([
 test("tvs doctor warns for 24 hours of a Client-Cert header that could not be read, and shows the right format", () => {
   const unreadableAt = new Date(now - 3_600_000).toISOString();
   const check = checkClientCertificates(fromProxy, { certificates: 1, unreadableAt, now });
-  expect(check).toMatchObject({ name: "client-certificates", result: "warn" });
+  expect(check).toMatchObject({ result: "warn" });
   expect(check.found).toContain(`a Client-Cert from 10.0.0.5 could not be read at ${unreadableAt}`);
   expect(check.advice).toContain("RFC 9440");
   const later = { certificates: 1, unreadableAt, now: now + 86_400_000 };
@@ -81,7 +81,7 @@ test("tvs doctor warns if other users may read the database", () =>
     const config = readConfig({ data: dataDir }, {});
     await chmod(join(dataDir, "tvs.db"), 0o644);
     const check = checkFileModes(config);
-    expect(check).toMatchObject({ name: "file-modes", result: "warn" });
+    expect(check).toMatchObject({ result: "warn" });
     expect(check.found).toContain("mode 0644");
     expect(check.advice).toStartWith("chmod 600 ");
     await chmod(join(dataDir, "tvs.db"), 0o600);

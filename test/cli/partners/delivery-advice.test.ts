@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { adviseNext, explainAttempt } from "../../../cli/partners/delivery-advice.ts";
-import { deliveryErrors } from "../../../src/delivery/exchange.ts";
-import type { Delivery } from "../../../src/domain/deliveries.ts";
+import { type Delivery, deliveryErrors } from "../../../src/domain/deliveries.ts";
 import type { DisabledReason } from "../../../src/domain/webhooks.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");

@@ -6,6 +6,7 @@ import {
   exitCodes,
   formatRecord,
   formatTable,
+  hang,
   parseCount,
   parseDuration,
   parseTime,
@@ -70,6 +71,40 @@ test.each([
 test("a printed table is aligned, without lines, colour or trailing spaces", () => {
   const rows = [["a", "active"] as const, ["long one", null] as const];
   expect(formatTable(["kid", "state"], rows)).toBe("kid       state\na         active\nlong one  -");
+});
+
+const chinese = ["王小明", "a sentence of several longer words"];
+const wideRows = [chinese, ["Ada", "another one"]];
+
+test("a table counts a wide character as two columns", () => {
+  const lines = ["NAME    NOTE", "王小明  a sentence of several longer words", "Ada     another one"];
+  expect(formatTable(["NAME", "NOTE"], wideRows)).toBe(lines.join("\n"));
+});
+
+test("a printed table wraps a sentence if wide characters leave too little room", () => {
+  const columns = "王小明".length + 2 + "a sentence of several longer words".length;
+  const lines = [
+    "NAME    NOTE",
+    "王小明  a sentence of several longer",
+    "        words",
+    "Ada     another one",
+  ];
+  expect(Bun.stripANSI(formatTable(["NAME", "NOTE"], wideRows, { isTTY: true, columns }))).toBe(
+    lines.join("\n"),
+  );
+});
+
+test("a table in which no sentence can be wrapped has a block of lines for each row", () => {
+  const [id, value] = ["x".repeat(30), "57 VALID, 2 EXPIRED, 0 REVOKED, 1 NOT_FOUND"];
+  const lines = [`ID    ${id}`, "NOTE  57 VALID, 2 EXPIRED, 0 REVOKED,", "      1 NOT_FOUND"];
+  const printed = formatTable(["ID", "NOTE"], [[id, value]], { isTTY: true, columns: 40 });
+  expect(Bun.stripANSI(printed)).toBe(lines.join("\n"));
+});
+
+test("a wrapped text counts a wide character as two columns", () => {
+  const text = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
+  const [, second] = hang("title  ", text, { width: 40 }).split("\n");
+  expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 
 test("a printed record has a line for each member", () => {

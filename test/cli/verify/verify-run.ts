@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "citty";
 import { verifyArgs } from "../../../cli/verify/options.ts";
 import { runVerify } from "../../../cli/verify/verify.ts";
+import { isTvsError } from "../../../src/domain/errors.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
 
 export const jwks = join(folder, "keys", "jwks.json");
@@ -28,21 +29,19 @@ export async function run(
   } = {},
 ): Promise<Run> {
   let [stdout, stderr] = ["", ""];
-  const code = await runVerify(
-    { args: parseArgs(args, verifyArgs), rawArgs: args },
-    {
-      stdout: (text) => {
-        stdout += text;
-      },
-      stderr: (text) => {
-        stderr += text;
-      },
-      env: options.env ?? {},
-      now: () => new Date(now),
-      color: options.color ?? false,
-      stdin: options.stream ?? oneChunk(options.stdin ?? ""),
+  const io = {
+    stdout: (text: string) => {
+      stdout += text;
     },
-  );
+    ...{ env: options.env ?? {}, now: new Date(now), color: options.color ?? false },
+    stdin: options.stream ?? oneChunk(options.stdin ?? ""),
+  };
+  const line = { args: parseArgs(args, verifyArgs), rawArgs: args };
+  const code = await runVerify(line, io).catch((error: unknown) => {
+    if (!isTvsError(error)) throw error;
+    stderr = `tvs verify: ${error.message}\n`;
+    return 2;
+  });
   const lines = args.includes("--json") ? stdout.trimEnd().split("\n").filter(Boolean) : [];
   return { code, stdout, stderr, objects: lines.map((line) => JSON.parse(line)) };
 }
