@@ -197,7 +197,7 @@ test("tvs verify says in its text and its JSON if trust rests on the key history
   expect(objects[0]?.trust).toEqual(basis);
 });
 
-const [{ input: listed }] = Object.values(envelopes) as [{ input: string }];
+const listed = Object.values(envelopes)[0]?.input ?? "";
 
 test("tvs verify shows the status list's verdict and the day of the list", async () => {
   const file = await save("listed.json", listed);
