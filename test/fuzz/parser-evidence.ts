@@ -233,10 +233,8 @@ const statusList: Target = {
 };
 
 export const evidence: Readonly<Record<string, Target>> = {
-  ...{
-    envelopes: envelope,
-    "strict JSON": strictJson,
-    statements: statementRows,
-    "status lists": statusList,
-  },
+  envelopes: envelope,
+  "strict JSON": strictJson,
+  statements: statementRows,
+  "status lists": statusList,
 };

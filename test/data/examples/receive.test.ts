@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { waitForAnswer } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { runToEnd } from "../../harness/program.ts";
@@ -29,14 +30,10 @@ async function check(start: readonly string[], { secret, now, body, signature }:
   return runToEnd(words, { env: environment(folder, { TVS_WEBHOOK_SECRET: secret }) });
 }
 
-async function statusOf(url: string, request: RequestInit): Promise<number> {
-  const giveUpMs = performance.now() + 30_000;
-  for (;;) {
-    const answer = await fetch(url, request).catch(() => null);
-    if (answer !== null) return answer.status;
-    if (performance.now() > giveUpMs) throw new Error(`nothing listens at ${url}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+/** @returns the status of the answer, as soon as something listens */
+async function statusOf(url: string, request: RequestInit): Promise<number | undefined> {
+  const ask = () => fetch(url, request).catch(() => null);
+  return (await waitForAnswer(ask, (answer) => answer !== null))?.status;
 }
 
 /** A delivery of this moment with some digests; `genuine` is replaced by the right one. */
