@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePackage } from "../../.ci/package.ts";
 import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { runJson, runTvs } from "../harness/command.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import {
@@ -19,8 +20,6 @@ setDefaultTimeout(testTimeoutMs);
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
 const vectorsFile = join(import.meta.dir, "../fixtures/webhooks/vectors.json");
-type Vector = { secret: string; now: string; body: string; signature: string; reason: string | null };
-const vectors: Vector[] = JSON.parse(readFileSync(vectorsFile, "utf8"));
 
 const [data, home] = [sharedFolder(), sharedFolder()];
 /** The package as a partner has it: installed with npm from its file into an empty project. */

@@ -2,24 +2,14 @@ import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import vectors from "../../fixtures/webhooks/vectors.json" with { type: "json" };
 import { waitForAnswer } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { runToEnd } from "../../harness/program.ts";
 import { chosenFor, environment, languages, testEach } from "./languages.ts";
 
-type Vector = {
-  readonly name: string;
-  readonly secret: string;
-  readonly now: string;
-  readonly body: string;
-  readonly signature: string;
-  readonly valid: boolean;
-  readonly reason: string | null;
-};
-
-const vectorsFile = join(import.meta.dir, "../../fixtures/webhooks/vectors.json");
-const vectors: Vector[] = await Bun.file(vectorsFile).json();
+type Vector = (typeof vectors)[number];
 
 const folder = sharedFolder();
 
