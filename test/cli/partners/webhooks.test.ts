@@ -1,22 +1,37 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startReceiver } from "../../delivery/receiver.ts";
-import { runTvs } from "../../harness/command.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { openService } from "../../../cli/serve/open-service.ts";
+import { readConfig } from "../../../src/config.ts";
+import { testWebhook } from "../../../src/domain/webhooks.ts";
+import { configureLog } from "../../../src/logger.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
+import { type Endpoint, type Received, signatureOf, withEndpoint } from "../../harness/endpoint.ts";
+import { until } from "../../harness/eventually.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { withTestContext } from "../../harness/service.ts";
-import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
+import { addPartner, withTestContext } from "../../harness/service.ts";
 
-let world: WebhookTerminal;
+configureLog(() => {});
+
+/** Commands over a register of their own. */
+function makeTerminal() {
+  const dataDir = sharedFolder();
+  return {
+    dataDir,
+    run: (line: string) => runTvs(line.split(" "), { dataDir }),
+    json: (line: string) => runJson<ReturnType<typeof JSON.parse>>(line.split(" "), { dataDir }),
+    addPartner: (id: string) => withTestContext(dataDir, (operator) => addPartner(operator, id)),
+  };
+}
+
+/** Only over the deliveries of `sending` a service runs. */
+const [world, sending, held] = [makeTerminal(), makeTerminal(), makeTerminal()];
 const secretPattern = /^whsec_[0-9A-Za-z+/]{43}=$/;
 const allTypes = 7;
-/** An address of the public internet. Nothing is ever sent to it: no service runs over these deliveries. */
+/** An address of the public internet. Nothing is ever sent to it. */
 const publicUrl = "https://8.8.8.8/events?token=hush";
 const diedAt = Date.parse("2020-03-01T12:00:00Z");
 
-beforeAll(async () => {
-  world = await makeWebhookTerminal();
-  await world.addPartner("bare");
-});
-afterAll(() => world.remove());
+beforeAll(() => world.addPartner("bare"));
 
 test("tvs partners webhook set prints a secret, and keeps it when the endpoint is set again", async () => {
   await world.addPartner("agency");
@@ -103,7 +118,6 @@ test("removing a webhook endpoint marks its deliveries dead", async () => {
   expect(await world.json("partners webhook remove removed")).toMatchObject({ dead: 1 });
 });
 
-// The tests below allow private addresses in the register.
 test.each([
   ["partners webhook set bare http://8.8.8.8/", 1, /^tvs: webhook .*https:\/\//],
   ["partners webhook set bare http://localhost:3000", 1, /^tvs: webhook .*https:\/\//],
@@ -131,127 +145,154 @@ test.each([
   await expectRefusal(world.run(line), code, named);
 });
 
-async function subscribe(partnerId: string, port = 9): Promise<string> {
-  await world.addPartner(partnerId);
-  const url = `http://127.0.0.1:${port}/events`;
-  return (await world.json(`partners webhook set ${partnerId} ${url} --allow-private-webhooks`)).secret;
+async function subscribe(partnerId: string, url = "http://127.0.0.1:9/events"): Promise<string> {
+  await sending.addPartner(partnerId);
+  return (await sending.json(`partners webhook set ${partnerId} ${url} --allow-private-webhooks`)).secret;
 }
 
-test("three commands find, explain and retry a dead delivery", async () => {
-  const received = Promise.withResolvers<string>();
-  const receiver = await startReceiver((socket, request) => {
-    socket.end("HTTP/1.1 204 No Content\r\n\r\n");
-    received.resolve(request);
-  });
-  try {
-    const secret = await subscribe("story", receiver.port);
-    const id = await world.addFailed("story", { error: "BAD_STATUS", status: 503, at: diedAt });
+/** Without `retryAt` the delivery is dead. */
+type Failure = { error: string; status: number | null; at: number; retryAt?: number };
 
-    const found = await world.run("webhooks list --state dead --partner story");
+/** Makes a delivery that has failed, as the sender records it. @returns its id */
+function addFailed(partnerId: string, { error, status, at, retryAt }: Failure): Promise<string> {
+  return withTestContext(sending.dataDir, async (operator) => {
+    const { outbox, webhooks } = operator;
+    const { deliveryId } = await testWebhook(operator, partnerId);
+    const lease = { token: `of ${deliveryId}`, now: at, until: at + 60_000 };
+    const [delivery] = await outbox.lease([{ partnerId, limit: 1, except: [] }], lease);
+    const url = (await webhooks.endpoint(partnerId))?.url;
+    if (delivery?.deliveryId !== deliveryId || url === undefined) throw new Error("another one was leased");
+    const next = retryAt === undefined ? ("dead" as const) : { dueAt: retryAt };
+    const times = { at, finishedAt: at + 12, durationMs: 12 };
+    if (!(await outbox.finish({ delivery, url, ...times, status, error, next, isGone: false })))
+      throw new Error("the lease was lost");
+    return deliveryId;
+  });
+}
+
+/** Runs a function with an endpoint that accepts everything. */
+const withAccepting = (act: (endpoint: Endpoint) => Promise<void>) =>
+  withEndpoint(() => ({ status: 204 }), act);
+
+/** Runs a service that sends webhooks, also to this machine, until the endpoint has a request. @returns the request */
+async function sendTo({ received }: Endpoint): Promise<Received> {
+  const config = readConfig({ data: sending.dataDir, "allow-private-webhooks": true }, {});
+  const { close } = await openService(config);
+  // The close drains: an attempt whose request has arrived is also recorded.
+  await until(() => received.length > 0).finally(close);
+  return received[0] as Received;
+}
+
+test("three commands find, explain and retry a dead delivery", () =>
+  withAccepting(async (endpoint) => {
+    const secret = await subscribe("story", endpoint.url);
+    const id = await addFailed("story", { error: "BAD_STATUS", status: 503, at: diedAt });
+
+    const found = await sending.run("webhooks list --state dead --partner story");
     expect(found.code).toBe(0);
     expect(found.stdout).toContain(id);
     expect(found.stderr).toContain("tvs webhooks show DELIVERY");
 
-    const explained = await world.run(`webhooks show ${id}`);
+    const explained = await sending.run(`webhooks show ${id}`);
     expect(explained).toMatchObject({ code: 0, stderr: "" });
     expect(explained.stdout).toMatch(/^state +dead$/m);
     expect(explained.stdout).toContain("The endpoint answered with 503, which is not 2xx.");
     expect(explained.stdout.trimEnd()).toEndWith(`then tvs webhooks retry ${id}`);
 
-    const retried = await world.run(`webhooks retry ${id}`);
+    const retried = await sending.run(`webhooks retry ${id}`);
     expect(retried).toMatchObject({ code: 0, stdout: "1 delivery is due now\n" });
     expect(retried.stderr).toContain("no service is running");
 
-    const request = await withSender(world.dataDir, () => received.promise);
-    const [head = "", body = ""] = request.split("\r\n\r\n");
-    const header = (name: string) => new RegExp(`^${name}: (.+)$`, "im").exec(head)?.[1]?.trim() ?? "";
-    expect(header("x-agency-delivery-id")).toBe(id);
-    const signature = header("x-agency-signature");
-    const words = ["verify-webhook", "-", "--secret", secret, "--signature", signature, "--json"];
-    const verified = await runTvs(words, { stdin: body });
-    expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true, event: { data: { tId: null } } });
-    const shown = await world.json(`webhooks show ${id}`);
-    expect(shown).toMatchObject({ state: "delivered", attempts: 2, lastStatus: 204, lastError: null, body });
+    const request = await sendTo(endpoint);
+    expect(request.headers["x-agency-delivery-id"]).toBe(id);
+    expect(signatureOf(request).isOf(secret, 0)).toBe(true);
+    const shown = await sending.json(`webhooks show ${id}`);
+    const delivered = { state: "delivered", attempts: 2, lastStatus: 204, lastError: null };
+    expect(shown).toMatchObject({ ...delivered, body: request.body });
     expect(shown.attemptList).toMatchObject([
       { number: 1, at: "2020-03-01T12:00:00.000Z", error: "BAD_STATUS", status: 503, durationMs: 12 },
       { number: 2, error: null, status: 204, explanation: "The endpoint acknowledged it." },
     ]);
-    await expectRefusal(world.run(`webhooks retry ${id}`), 1, /^tvs: .*already been acknowledged.*\n$/);
-  } finally {
-    receiver.close();
-  }
-});
+    await expectRefusal(sending.run(`webhooks retry ${id}`), 1, /^tvs: .*already been acknowledged.*\n$/);
+  }));
+
+test("a starting service sends a delivery that a killed service had leased, before that lease ends", () =>
+  withAccepting(async (endpoint) => {
+    await subscribe("killed", endpoint.url);
+    const { deliveryId } = await withTestContext(sending.dataDir, async (operator) => {
+      const sent = await testWebhook(operator, "killed");
+      const now = Date.now();
+      const lease = { token: "of the dead", now, until: now + 3_600_000 };
+      const partners = [{ partnerId: "killed", limit: 8, except: [] }];
+      expect(await operator.stores.outbox.lease(partners, lease)).toHaveLength(1);
+      return sent;
+    });
+    expect((await sendTo(endpoint)).headers["x-agency-delivery-id"]).toBe(deliveryId);
+    const delivered = { state: "delivered", attempts: 1 };
+    expect(await sending.json(`webhooks show ${deliveryId}`)).toMatchObject(delivered);
+  }));
 
 test("tvs webhooks list shows the newest deliveries first, filtered by state and partner, up to the limit", async () => {
   await subscribe("listed");
   const retryAt = Date.parse("2099-01-01T00:00:00Z");
-  const waiting = await world.addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
-  const dead = await world.addFailed("listed", { error: "TLS_FAILED", status: null, at: diedAt });
-  const [first, second] = await world.json("webhooks list --partner listed");
+  const waiting = await addFailed("listed", { error: "TIMEOUT", status: null, at: diedAt, retryAt });
+  const dead = await addFailed("listed", { error: "TLS_FAILED", status: null, at: diedAt });
+  const [first, second] = await sending.json("webhooks list --partner listed");
   const expected = {
     ...{ "": [dead, waiting], "--limit 1": [dead], "--state pending": [waiting], "--state dead": [dead] },
-    ...{
-      "--state delivered": [],
-      "--since 2999-01-01": [],
-      [`--since ${second.createdAt}`]: [dead, waiting],
-    },
+    ...{ "--state delivered": [], "--since 2999-01-01": [] },
+    [`--since ${second.createdAt}`]: [dead, waiting],
     [`--state dead --since ${first.createdAt}`]: [dead],
   };
+  type Listed = { deliveryId: string }[];
   for (const [flags, ids] of Object.entries(expected)) {
-    const listed: { deliveryId: string }[] = await world.json(
-      `webhooks list --partner listed ${flags}`.trim(),
-    );
+    const listed: Listed = await sending.json(`webhooks list --partner listed ${flags}`.trim());
     expect([flags, listed.map(({ deliveryId }) => deliveryId)]).toEqual([flags, ids]);
   }
-  expect((await world.run("webhooks list --since yesterday")).code).toBe(2);
+  expect((await sending.run("webhooks list --since yesterday")).code).toBe(2);
   expect(second).toMatchObject({ attempts: 1, lastError: "TIMEOUT", dueAt: "2099-01-01T00:00:00.000Z" });
-  const people = await world.run("webhooks list --partner listed");
+  const people = await sending.run("webhooks list --partner listed");
   expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
 });
 
 test("tvs webhooks retry --dead retries all dead deliveries, or those of a partner or a period, and prints their number", async () => {
   await Promise.all([subscribe("first"), subscribe("second")]);
   const dead = (partnerId: string, at: number) =>
-    world.addFailed(partnerId, { error: "TIMEOUT", status: null, at });
+    addFailed(partnerId, { error: "TIMEOUT", status: null, at });
   await dead("first", diedAt - 1_000);
   const late = await dead("first", diedAt);
   const other = await dead("second", diedAt);
   const since = "--since 2020-03-01T12:00:00Z";
-  expect(await world.json(`webhooks retry --dead --partner first ${since}`)).toEqual({ retried: 1 });
-  expect((await world.json(`webhooks show ${late}`)).state).toBe("pending");
-  expect((await world.json(`webhooks show ${other}`)).state).toBe("dead");
-  const rest = await world.run("webhooks retry --dead");
+  expect(await sending.json(`webhooks retry --dead --partner first ${since}`)).toEqual({ retried: 1 });
+  expect((await sending.json(`webhooks show ${late}`)).state).toBe("pending");
+  expect((await sending.json(`webhooks show ${other}`)).state).toBe("dead");
+  const rest = await sending.run("webhooks retry --dead");
   expect(rest.code).toBe(0);
   expect(Number.parseInt(rest.stdout, 10)).toBeGreaterThanOrEqual(2);
-  expect((await world.json("webhooks list --state dead --partner second")).length).toBe(0);
+  expect((await sending.json("webhooks list --state dead --partner second")).length).toBe(0);
 });
 
 test("tvs webhooks release ends the hold after a restore, which enabling an endpoint does not", async () => {
-  const held = await makeWebhookTerminal();
-  try {
-    await held.addPartner("agency");
-    await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
-    const { deliveryId } = await held.json("partners webhook test agency");
-    await withTestContext(held.dataDir, ({ settings }) => settings.write({ hold_webhooks: "true" }));
-    // Nothing says that it is sent while it is not.
-    const enabled = await held.run("partners webhook enable agency");
-    expect(enabled).toMatchObject({ code: 0, stdout: "the endpoint of agency is enabled\n" });
-    const waits = "what waits for agency (1): it is held because the database was restored";
-    expect(enabled.stderr).toContain(waits);
-    expect((await held.run("partners enable agency")).stderr).toContain("tvs webhooks release");
-    expect((await held.run("webhooks retry --dead")).stderr).toContain("tvs webhooks release");
-    const next = { heldBy: "restore", nextStep: expect.stringContaining("tvs webhooks release") };
-    expect(await held.json(`webhooks show ${deliveryId}`)).toMatchObject(next);
-    expect(await held.json("webhooks release")).toEqual({ released: true });
-    expect((await held.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
-    expect((await held.run("webhooks release")).stdout).toBe("webhooks were not held\n");
-    const due = "the endpoint of agency is enabled; what was held is due now\n";
-    expect(await held.run("partners webhook enable agency")).toMatchObject({ stdout: due, stderr: "" });
-    await held.json("partners disable agency");
-    const resting = await held.run("partners webhook enable agency");
-    expect(resting.stdout).toBe("the endpoint of agency is enabled\n");
-    expect(resting.stderr).toContain("tvs partners enable agency");
-  } finally {
-    await held.remove();
-  }
+  await held.addPartner("agency");
+  await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
+  const { deliveryId } = await held.json("partners webhook test agency");
+  await withTestContext(held.dataDir, ({ settings }) => settings.write({ hold_webhooks: "true" }));
+  // Nothing says that it is sent while it is not.
+  const enabled = await held.run("partners webhook enable agency");
+  expect(enabled).toMatchObject({ code: 0, stdout: "the endpoint of agency is enabled\n" });
+  const waits = "what waits for agency (1): it is held because the database was restored";
+  expect(enabled.stderr).toContain(waits);
+  expect((await held.run("partners enable agency")).stderr).toContain("tvs webhooks release");
+  expect((await held.run("webhooks retry --dead")).stderr).toContain("tvs webhooks release");
+  const next = { heldBy: "restore", nextStep: expect.stringContaining("tvs webhooks release") };
+  expect(await held.json(`webhooks show ${deliveryId}`)).toMatchObject(next);
+  expect(await held.json("webhooks release")).toEqual({ released: true });
+  expect((await held.json(`webhooks show ${deliveryId}`)).heldBy).toBeNull();
+  expect((await held.run("webhooks release")).stdout).toBe("webhooks were not held\n");
+  const due = "the endpoint of agency is enabled; what was held is due now\n";
+  expect(await held.run("partners webhook enable agency")).toMatchObject({ stdout: due, stderr: "" });
+  await held.json("partners disable agency");
+  const resting = await held.run("partners webhook enable agency");
+  expect(resting.stdout).toBe("the endpoint of agency is enabled\n");
+  expect(resting.stderr).toContain("tvs partners enable agency");
 });

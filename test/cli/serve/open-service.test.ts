@@ -1,41 +1,9 @@
 import { expect, test } from "bun:test";
-import { testWebhook } from "../../../src/domain/webhooks.ts";
 import { configureLog } from "../../../src/logger.ts";
-import { startReceiver } from "../../delivery/receiver.ts";
 import { aClock } from "../../harness/clock.ts";
-import { openTestService, withTestContext } from "../../harness/service.ts";
-import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
+import { openTestService } from "../../harness/service.ts";
 
 configureLog(() => {});
-
-test("a starting service sends a delivery that a killed service had leased, before that lease ends", async () => {
-  const world = await makeWebhookTerminal();
-  const received = Promise.withResolvers<string>();
-  const receiver = await startReceiver((socket, request) => {
-    received.resolve(request);
-    socket.end("HTTP/1.1 204 No Content\r\n\r\n");
-  });
-  try {
-    await world.addPartner("agency");
-    // The service says once that private addresses are allowed; the database remembers it.
-    await withSender(world.dataDir, async () => {});
-    await world.json(`partners webhook set agency http://127.0.0.1:${receiver.port}/`);
-    const { deliveryId } = await withTestContext(world.dataDir, async (operator) => {
-      const sent = await testWebhook(operator, "agency");
-      const now = Date.now();
-      const lease = { token: "of the dead", now, until: now + 3_600_000 };
-      const partners = [{ partnerId: "agency", limit: 8, except: [] }];
-      expect(await operator.stores.outbox.lease(partners, lease)).toHaveLength(1);
-      return sent;
-    });
-    expect(await withSender(world.dataDir, () => received.promise)).toContain(deliveryId);
-    const delivered = { state: "delivered", attempts: 1 };
-    expect(await world.json(`webhooks show ${deliveryId}`)).toMatchObject(delivered);
-  } finally {
-    receiver.close();
-    await world.remove();
-  }
-});
 
 test("health is 503 from the first write that a full disk refused until the disk has room again", async () => {
   const clock = aClock("2026-03-01T09:30:00Z");
