@@ -3,10 +3,10 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
-import { sharedFolder } from "../../harness/folder.ts";
+import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { type Service, startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { makeRegister } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
@@ -77,6 +77,40 @@ test("tvs serve warns if other users may read the master key, and names the chmo
     expect(service.stderr().includes(`chmod 600 ${file}`)).toBe(isOpen);
   }
 });
+
+/** Starts and stops a service. @returns its URL, issuer and log */
+async function serveOnce(dataDir: string) {
+  const service = await startService({ dataDir });
+  try {
+    const health = await fetch(`${service.url}/v1/inter-agency/health`);
+    const { issuer } = (await health.json()) as { issuer: string };
+    return { url: service.url, issuer, log: service.stderr() };
+  } finally {
+    await service.stop();
+  }
+}
+
+test("tvs serve without an issuer warns and uses its own URL on loopback, and is refused on other addresses", () =>
+  withTempDir(async (dataDir) => {
+    const first = await serveOnce(dataDir);
+    expect(first.issuer).toBe(first.url);
+    expect(first.log).toMatch(/"WARN".*no issuer was ever set|no issuer was ever set.*"WARN"/);
+    const second = await serveOnce(dataDir);
+    expect(second.issuer).toBe(second.url);
+    expect(second.url).not.toBe(first.url);
+    expect(await runJson<object>(["status"], { dataDir })).toMatchObject({ issuer: second.url });
+    // An address that nobody configured is not used by a service that others reach.
+    const { code, stdout, stderr } = await runTvs(["serve", "--port", "0", "--host", "0.0.0.0"], { dataDir });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toStartWith("tvs: a service that others reach needs its public URL");
+  }));
+
+test("tvs serve warns if the stored settings allow webhooks to private addresses", () =>
+  withTempDir(async (dataDir) => {
+    const settings = { issuer: "https://a.example", allow_private_webhooks: "on" };
+    await withTestContext(dataDir, ({ stores }) => stores.settings.write(settings));
+    expect((await serveOnce(dataDir)).log).toContain("webhooks may go to private addresses");
+  }));
 
 /** Expects each command on the page to run without a usage error, except those with a placeholder. */
 async function expectCommands(page: string): Promise<void> {
