@@ -50,11 +50,8 @@ test.each([
 });
 
 test("the recorded actor of a change is the login name, if --by, TVS_OPERATOR and SUDO_USER are absent", async () => {
-  await json(`partners add login ${terms}`, {
-    USER: "somebody",
-    LOGNAME: "somebody",
-    USERNAME: "somebody",
-  });
+  const others = { USER: "somebody", LOGNAME: "somebody", USERNAME: "somebody" };
+  await json(`partners add login ${terms}`, others);
   const [{ actor }] = await json("partners history login");
   const id = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
   expect(actor).toBe(`cli:${id === "" ? `uid-${userInfo().uid}` : id}`);
@@ -129,22 +126,14 @@ test("tvs records the actor of each change of a signing key, and tvs keys list s
   const by = async () =>
     new Map((await json("keys list")).map((key: { kid: string; by: string }) => [key.kid, key.by]));
   const rotated = await by();
-  expect([previousKid, activeKid, pendingKid].map((kid) => rotated.get(kid))).toEqual(
-    Array(3).fill("cli:ada"),
-  );
+  const kids = [previousKid, activeKid, pendingKid];
+  expect(kids.map((kid) => rotated.get(kid))).toEqual(Array(3).fill("cli:ada"));
   await json(`keys compromise ${activeKid} --since 2026-01-01T00:00:00Z --by keeper`);
   const after = await by();
-  expect([previousKid, activeKid, pendingKid].map((kid) => after.get(kid))).toEqual([
-    "cli:ada",
-    "cli:keeper",
-    "cli:keeper",
-  ]);
+  expect(kids.map((kid) => after.get(kid))).toEqual(["cli:ada", "cli:keeper", "cli:keeper"]);
   expect((await run("keys list")).stdout).toMatch(/ BY\n/);
-  expect(await changesOf("changes --by keeper")).toEqual([
-    "cli:keeper compromised",
-    "cli:keeper activated",
-    "cli:keeper made",
-  ]);
+  const made = ["compromised", "activated", "made"].map((action) => `cli:keeper ${action}`);
+  expect(await changesOf("changes --by keeper")).toEqual(made);
 });
 
 test("tvs records the actor of each change of a teacher in the history and in tvs changes", async () => {
