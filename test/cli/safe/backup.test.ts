@@ -138,13 +138,9 @@ test.concurrent("tvs backup refuses a database that does not exist, and a databa
     await expectRefusal(tvs("backup", file), 2);
     await expectRefusal(tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`), 2);
     expect(fs.existsSync(`${folder}/typo`)).toBe(false);
-    const lines = [
-      ["backup", `${folder}/b2.db`],
-      ["backup", "verify", file],
-      ["restore", file],
-    ] as const;
-    for (const words of lines)
-      await expectRefusal(tvs(...words, "--database", "http://127.0.0.1:9"), 1, "tvs help libsql");
+    const server = "--database http://127.0.0.1:9";
+    for (const line of [`backup ${folder}/b2.db`, `backup verify ${file}`, `restore ${file}`])
+      await expectRefusal(tvs(...`${line} ${server}`.split(" ")), 1, "tvs help libsql");
   }));
 
 test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad one, and 2 for an unreadable one", () =>

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
-import { type Service, startService, testTimeoutMs } from "../../harness/program.ts";
+import { startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
 
@@ -15,7 +15,6 @@ const linkPattern =
 const open = (link: string) => fetch(link, { redirect: "manual" });
 
 const folder = sharedFolder();
-let service: Service;
 beforeAll(() => makeRegister(folder));
 
 const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, ...flags]);
@@ -23,7 +22,7 @@ const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, 
 test("tvs console says how to start a service, or how to restart one that has no console", async () => {
   const start = "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n";
   await expectRefusal(tvsConsole(), 1, start);
-  service = await startService({ dataDir: folder });
+  const service = await startService({ dataDir: folder });
   try {
     const closed = await tvsConsole("--json");
     expect([closed.code, closed.json()]).toMatchObject([1, { error: { code: "REFUSED" } }]);
@@ -34,7 +33,7 @@ test("tvs console says how to start a service, or how to restart one that has no
 });
 
 test("tvs console prints a link to the running service's console, and a restart ends all links", async () => {
-  service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
+  const service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
   const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
   try {
     await until(() => linkPattern.test(service.stdout()));
@@ -53,7 +52,7 @@ test("tvs console prints a link to the running service's console, and a restart 
     expect(await service.stop()).toBe(0);
   }
   const { port } = new URL(unused);
-  service = await startService({ dataDir: folder, args: ["--admin-port", port] });
+  const next = await startService({ dataDir: folder, args: ["--admin-port", port] });
   try {
     const stale = await open(unused);
     expect(stale.status).toBe(410);
@@ -62,7 +61,7 @@ test("tvs console prints a link to the running service's console, and a restart 
     expect([code, (await open(stdout.trim())).status]).toEqual([0, 303]);
     expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
   } finally {
-    await service.stop();
+    await next.stop();
   }
 });
 
@@ -70,7 +69,7 @@ test("tvs serve warns if other users may read the master key, and names the chmo
   const file = join(folder, "master.key");
   for (const mode of [0o600, 0o644]) {
     await chmod(file, mode);
-    service = await startService({ dataDir: folder });
+    const service = await startService({ dataDir: folder });
     expect(await service.stop()).toBe(0);
     const isOpen = mode === 0o644;
     expect(service.stderr().includes("open to other users (mode 0644)")).toBe(isOpen);

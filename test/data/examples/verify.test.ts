@@ -84,10 +84,7 @@ async function clockCases(): Promise<Case[]> {
     ["valid from in an hour", { iat: now, nbf: now + 3600 }, "refused"],
     ["valid since an hour", { iat: now, nbf: now - 3600 }, "valid"],
   ] as const;
-  const cases = made.map(([name, change, expected]) =>
-    caseOf(name, JSON.stringify(envelope(change)), expected),
-  );
-  return Promise.all(cases);
+  return Promise.all(made.map(([name, change, due]) => caseOf(name, JSON.stringify(envelope(change)), due)));
 }
 
 /** Two languages run every answer, the others one answer with each kind of list. */
