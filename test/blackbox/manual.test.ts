@@ -14,7 +14,7 @@ import { type Ended, openShell, printedLines, repository, type Shell } from "./p
 setDefaultTimeout(6 * testTimeoutMs);
 
 const notRun: Readonly<Record<string, string>> = {
-  "sudo ": "changes the machine, as root; data/systemd.test.ts and blackbox/move-in.test.ts run it elsewhere",
+  "sudo ": "changes the machine, as root; ci/install.test.ts and blackbox/move-in.test.ts run it elsewhere",
   "podman ": "needs podman and an image",
   "mv data data.old": "the other pages need the register; blackbox/move-in.test.ts moves it",
   TVS_WEBHOOK_SECRET: "goes on until it is stopped; pages/getting-started.test.ts runs each receiver",

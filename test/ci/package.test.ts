@@ -1,34 +1,72 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makePackage } from "../../.ci/package.ts";
 import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { runJson, runTvs } from "../harness/command.ts";
-import { makeFolder } from "../harness/folder.ts";
-import { type CommandResult, type Service, startService, testTimeoutMs } from "../harness/program.ts";
-import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
+import { sharedFolder } from "../harness/folder.ts";
+import {
+  type CommandResult,
+  childEnvironment,
+  runToEnd,
+  type Service,
+  startService,
+  testTimeoutMs,
+} from "../harness/program.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
 const vectorsFile = join(import.meta.dir, "../fixtures/webhooks/vectors.json");
-type Vector = { secret: string; now: string; body: string; signature: string; reason: string | null };
-const vectors: Vector[] = JSON.parse(readFileSync(vectorsFile, "utf8"));
 
-let installed: InstalledPackage;
-let data: Awaited<ReturnType<typeof makeFolder>>;
+const [data, home] = [sharedFolder(), sharedFolder()];
+/** The package as a partner has it: installed with npm from its file into an empty project. */
+const project = join(home, "project");
+const root = join(project, "node_modules");
+let file: string;
 let sandbox: Service;
 
 beforeAll(async () => {
-  data = makeFolder();
-  const service = startService({ dataDir: data.path, args: ["--sandbox"] });
-  [installed, sandbox] = await Promise.all([installPackage(), service]);
+  const service = startService({ dataDir: data, args: ["--sandbox"] });
+  file = await makePackage(join(home, "out"));
+  mkdirSync(project);
+  place("package.json", '{ "name": "partner", "private": true, "type": "module" }');
+  const words = ["install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", file];
+  execFileSync("npm", words, { cwd: project });
+  sandbox = await service;
 });
-afterAll(async () => {
-  await sandbox?.stop();
-  await installed?.remove();
-  await data?.remove();
-});
+afterAll(() => sandbox?.stop());
+
+/** Writes a file into the project. @returns its path */
+function place(name: string, content: string | Uint8Array): string {
+  writeFileSync(join(project, name), content);
+  return join(project, name);
+}
+
+/** Runs a command in the project. The package's command must not read a profile of the user who runs the tests. */
+function run(command: readonly string[]): Promise<CommandResult> {
+  return runToEnd(command, { env: { ...childEnvironment({}), XDG_CONFIG_HOME: home }, cwd: project });
+}
+
+/** The words that begin a command line of each runtime. */
+const runtimes: Readonly<Record<string, readonly string[]>> = {
+  Node: ["node"],
+  Bun: [process.execPath],
+  Deno: ["node", join(import.meta.dir, "../../node_modules/deno/bin.cjs"), "run", "--allow-all"],
+};
+
+/** Runs a script in the project. @returns what it printed, as JSON @throws Error with what it complained of */
+async function runScript(
+  runtime: readonly string[],
+  text: string,
+  args: readonly string[],
+): Promise<unknown> {
+  const result = await run([...runtime, place(`script-${Bun.hash(text)}.js`, text), ...args]);
+  if (result.code !== 0) throw new Error(result.stderr);
+  return result.json();
+}
 
 const judgeFixtures = `
 import { readFileSync } from "node:fs";
@@ -73,7 +111,7 @@ console.log(JSON.stringify({
 
 /** Who the demo key of the sandbox belongs to, and the key. */
 async function demo(): Promise<{ apiKey: string; partnerId: string }> {
-  const partners = ["partners", "list", "--sandbox", "--data", data.path];
+  const partners = ["partners", "list", "--sandbox", "--data", data];
   const [partner] = await runJson<{ partnerId: string }[]>(partners);
   const apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(sandbox.stdout())?.[0] ?? "";
   return { apiKey, partnerId: partner?.partnerId ?? "" };
@@ -82,7 +120,7 @@ async function demo(): Promise<{ apiKey: string; partnerId: string }> {
 describe.each(Object.entries(runtimes))("the partners' package on %s, as it is installed", (_, runtime) => {
   test("the partners' package gives the right verdict on every fixture envelope and delivery", async () => {
     const args = [folder, vectorsFile, issuer, audience, now];
-    expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
+    expect(await runScript(runtime, judgeFixtures, args)).toEqual({
       reasons: cases.map(({ reasons }) => reasons),
       deliveries: vectors.map(({ reason }) => reason),
     });
@@ -91,7 +129,7 @@ describe.each(Object.entries(runtimes))("the partners' package on %s, as it is i
   test("the partners' package calls a service and returns verified answers", async () => {
     const { apiKey, partnerId } = await demo();
     const args = [sandbox.url, apiKey, partnerId];
-    expect(await installed.script(runtime, askService, args)).toEqual({
+    expect(await runScript(runtime, askService, args)).toEqual({
       found: true,
       own: [partnerId, true],
       verdicts: ["valid", "valid", "valid"],
@@ -100,9 +138,9 @@ describe.each(Object.entries(runtimes))("the partners' package on %s, as it is i
   });
 
   test("the package's command has the same output and exit codes as `tvs verify`", async () => {
-    const program = join(installed.project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
+    const program = join(root, "tvs-partner/bin/tvs-verify.cjs");
     for (const { words, own } of await ownAnswers()) {
-      const { code, stdout, stderr } = await installed.run([...runtime, program, ...words]);
+      const { code, stdout, stderr } = await run([...runtime, program, ...words]);
       const called = own.stderr.replace(/^tvs( verify)?:/, "tvs-verify:");
       expect([words, code, stdout, stderr]).toEqual([words, own.code, own.stdout, called]);
     }
@@ -125,10 +163,6 @@ async function commandLines(): Promise<string[][]> {
   const expected = ["--issuer", issuer, "--audience", audience, "--now", now];
   const settings = ["--jwks", join(folder, "keys/jwks.json"), ...history, ...expected];
   const input = (name: string) => join(folder, "inputs", name);
-  const place = (name: string, content: string | Uint8Array) => {
-    writeFileSync(join(installed.project, name), content);
-    return join(installed.project, name);
-  };
   const line = `${JSON.stringify(JSON.parse(readFileSync(input("valid.json"), "utf8")))}\n`;
   const large = place("large.ndjson", `{}\n${line.repeat(Math.ceil(9e6 / line.length))}`);
   return [
@@ -145,31 +179,30 @@ async function commandLines(): Promise<string[][]> {
 }
 
 test("the package's command prints its own name, its options and its version", async () => {
-  const bin = join(installed.project, "node_modules/.bin/tvs-verify");
-  const { stdout, code } = await installed.run([bin, "--help"]);
+  const bin = join(root, ".bin/tvs-verify");
+  const { stdout, code } = await run([bin, "--help"]);
   expect(code).toBe(0);
   expect(stdout).toContain("tvs-verify [FILE...] [OPTIONS]");
   expect(stdout).not.toMatch(/tvs verify|--data|OF EVERY COMMAND/);
-  expect((await installed.run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect((await run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test("the package's command and module name the required version on an old Node", async () => {
-  const { project, run } = installed;
-  const [old, importing] = [join(project, "old.cjs"), join(project, "import.js")];
   const version = 'Object.defineProperty(process.versions, "node", { value: "16.20.2" });';
-  writeFileSync(old, `${version}\ndelete globalThis.crypto;\n`);
-  const bin = join(project, "node_modules/tvs-partner/bin/tvs-verify.cjs");
+  const old = place("old.cjs", `${version}\ndelete globalThis.crypto;\n`);
+  const complaining = 'import("tvs-partner").catch((error) => console.log(error.message));\n';
+  const importing = place("import.js", complaining);
+  const bin = join(root, "tvs-partner/bin/tvs-verify.cjs");
   const found = "this is Node 16.20.2";
   const stderr = `tvs-verify: ${found}, and Node 20 or later is needed: install it, or use Bun or Deno\n`;
-  expect(await run(["node", "--require", old, bin])).toEqual({ code: 2, stdout: "", stderr });
-  writeFileSync(importing, 'import("tvs-partner").catch((error) => console.log(error.message));\n');
+  expect(await run(["node", "--require", old, bin])).toMatchObject({ code: 2, stdout: "", stderr });
   const stdout = `tvs-partner needs Node 20 or later, Bun, Deno or a browser; ${found}\n`;
   expect(await run(["node", "--require", old, importing])).toMatchObject({ stdout });
 });
 
 /** The scripts of the package's README, as printed but for the places and names that the reader puts in. */
 function printedScripts(puts: Readonly<Record<string, string>>): string[] {
-  const readme = readFileSync(join(installed.project, "node_modules/tvs-partner/README.md"), "utf8");
+  const readme = readFileSync(join(root, "tvs-partner/README.md"), "utf8");
   const scripts = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, script = ""]) => script);
   return scripts.map((script) =>
     Object.entries(puts).reduce((text, [from, to]) => text.replaceAll(from, to), script),
@@ -180,10 +213,9 @@ test("the example scripts of the package's README work as the README says", asyn
   const { apiKey, partnerId } = await demo();
   const [genuine] = vectors;
   const wellKnown = `${sandbox.url}/v1/inter-agency/.well-known`;
-  const place = async (name: string, content: string | Promise<string>) =>
-    writeFileSync(join(installed.project, name), await content);
-  await place("jwks.json", (await fetch(`${wellKnown}/jwks.json`)).text());
-  await place("key-history.jose", (await fetch(`${wellKnown}/key-history`)).text());
+  const fetchText = async (url: string) => (await fetch(url)).text();
+  place("jwks.json", await fetchText(`${wellKnown}/jwks.json`));
+  place("key-history.jose", await fetchText(`${wellKnown}/key-history`));
   const [ask = "", verify = "", hold = "", events = "", receive = ""] = printedScripts({
     "https://verify.example.org": sandbox.url,
     "exam-board": partnerId,
@@ -192,32 +224,30 @@ test("the example scripts of the package's README work as the README says", asyn
   });
   const saving = '\nimport { writeFileSync } from "node:fs";\nwriteFileSync("answers.ndjson", text);\n';
   for (const [name, script] of Object.entries({ ask: ask + saving, verify, hold, events }))
-    await place(`${name}.js`, script);
+    place(`${name}.js`, script);
   const request = `new Request("http://a.example", { method: "POST", body: ${JSON.stringify(genuine?.body)}, headers: { "X-AGENCY-Signature": ${JSON.stringify(genuine?.signature)} } })`;
   const arrived = `globalThis.handleOnce = () => {};\nconst RealDate = Date;\nglobalThis.Date = class extends RealDate { constructor(...words) { super(...(words.length === 0 ? [${JSON.stringify(genuine?.now)}] : words)); } };\n`;
-  await place("receive.js", `${receive}\n${arrived}console.log((await receive(${request})).status);\n`);
-  const { run } = installed;
+  place("receive.js", `${receive}\n${arrived}console.log((await receive(${request})).status);\n`);
   const expectOutput = async (script: string, stdout: RegExp) =>
     expect(await run(["node", script])).toMatchObject({ code: 0, stdout: expect.stringMatching(stdout) });
   await expectOutput("ask.js", /may invigilate/);
   await expectOutput("verify.js", /^valid null Answer on \d+ \w+ \d{4}: VALID, eligible null\n$/);
-  await place("offline-pack.json", (await fetch(`${sandbox.url}/v1/inter-agency/offline-pack`)).text());
+  place("offline-pack.json", await fetchText(`${sandbox.url}/v1/inter-agency/offline-pack`));
   await expectOutput("hold.js", /^valid null \d{4}-\d\d-\d\dT.*Z\n$/);
   await expectOutput("receive.js", /^204\n$/);
-  expect((await runTvs(["trigger", "license.expired"], { dataDir: data.path })).code).toBe(0);
+  expect((await runTvs(["trigger", "license.expired"], { dataDir: data })).code).toBe(0);
   await expectOutput("events.js", /^license\.expired [\w/]+\n$/);
   await expectOutput("events.js", /^$/);
 });
 
 test("the partners' package has no dependency, contains every licence, and is the file that the service serves", async () => {
-  const root = join(installed.project, "node_modules");
   expect(readdirSync(root).filter((name) => !name.startsWith("."))).toEqual(["tvs-partner"]);
   const manifest = JSON.parse(readFileSync(join(root, "tvs-partner/package.json"), "utf8"));
   expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
   const licences = readFileSync(join(root, "tvs-partner/LICENSES-OF-PARTS.txt"), "utf8");
   for (const name of ["citty"]) expect(licences).toContain(`\n${name} `);
   const url = `${sandbox.url}/v1/inter-agency/tvs-partner.tgz`;
-  const packed = readFileSync(installed.file);
+  const packed = readFileSync(file);
   expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(packed)).toBe(true);
   const head = await fetch(url, { method: "HEAD" });
   expect(head.headers.get("Content-Length")).toBe(String(packed.length));
@@ -226,8 +256,7 @@ test("the partners' package has no dependency, contains every licence, and is th
 const compiler = join(import.meta.dir, "../../node_modules/typescript/bin/tsc");
 
 function complaints(name: string, text: string): string {
-  const file = join(installed.project, name);
-  writeFileSync(file, text);
+  const file = place(name, text);
   const words = ["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--types", ""];
   const kind = ["--lib", "ES2022,DOM", "--target", "ES2022", "--module", "nodenext"];
   try {
@@ -253,6 +282,6 @@ await createClient({ baseUrl: "" }).checkEligibility({ identifier: { tId: 1, nin
 `;
   expect(complaints("wrong.ts", wrong)).toContain("error TS2322");
   // A type argument that TypeScript has since 5.7.
-  const types = readFileSync(join(installed.project, "node_modules/tvs-partner/index.d.ts"), "utf8");
+  const types = readFileSync(join(root, "tvs-partner/index.d.ts"), "utf8");
   expect(types).not.toContain("Uint8Array<");
 });

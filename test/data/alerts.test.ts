@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { manualTopics } from "../../src/manual.ts";
 import { formatExposition, type MetricsSources } from "../../src/metrics/exposition.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
-import { withTempDir } from "../harness/folder.ts";
+import { sharedFolder } from "../harness/folder.ts";
 import { testTimeoutMs } from "../harness/program.ts";
 import { type Change, checkInput, everythingWrong, hourMs, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
@@ -16,6 +16,7 @@ import { parseExposition } from "../metrics/exposition-parser.ts";
 setDefaultTimeout(testTimeoutMs);
 
 const promtool = Bun.which("promtool");
+const folder = sharedFolder();
 const rulesFile = join(import.meta.dir, "../../data/alerts.yml");
 type Rule = { alert: string; expr: string; labels: object; annotations: { summary: string; page: string } };
 const { groups } = parse(readFileSync(rulesFile, "utf8")) as { groups: { rules: Rule[] }[] };
@@ -64,7 +65,7 @@ function seriesName(name: string, labels: Readonly<Record<string, string>> = {})
 }
 
 /** Evaluates the rules over series with promtool. @returns its complaint; empty if the expectation holds */
-function evaluate(folder: string, series: readonly Series[], expected: object): string {
+function evaluate(series: readonly Series[], expected: object): string {
   const file = join(folder, "cases.yml");
   const one = { interval: `${scrapeSeconds}s`, input_series: series, ...expected };
   writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: "30s", tests: [one] }));
@@ -138,59 +139,49 @@ test("the manual lists every alert and no other", () => {
   expect(documented).toEqual(rules.map(({ alert }) => alert));
 });
 
-test.skipIf(promtool === null)(
-  "promtool accepts the alert rules, and no alert fires for a healthy service",
-  () =>
-    withTempDir(async (folder) => {
-      const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
-      expect([exitCode, String(stderr)]).toEqual([0, ""]);
-      for (const series of [calm, atFirst]) expect(evaluate(folder, series, firing([]))).toBe("");
-    }),
-);
+const testWithPromtool = test.skipIf(promtool === null);
 
-test.skipIf(promtool === null)(
-  "the alerts about a credential's end and a due rotation fire after a quarter",
-  () =>
-    withTempDir(async (folder) => {
-      expect(evaluate(folder, quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
-    }),
-);
+testWithPromtool("promtool accepts the alert rules, and no alert fires for a healthy service", () => {
+  const { exitCode, stderr } = Bun.spawnSync([promtool ?? "", "check", "rules", rulesFile]);
+  expect([exitCode, String(stderr)]).toEqual([0, ""]);
+  for (const series of [calm, atFirst]) expect(evaluate(series, firing([]))).toBe("");
+});
 
-test.skipIf(promtool === null)("each alert fires for a service that fails or does not answer", () =>
-  withTempDir(async (folder) => {
-    // Its first 5xx comes after some scrapes. It restarts, and is gone in the last minutes.
-    const failing = wrong
-      .filter(({ series }) => !/^process_(start|open|max)/.test(series))
-      .map((one) => (one.series.includes('status="503"') ? { ...one, values: `_x${steps - 6} 1+0x6` } : one));
-    const process = [
-      { series: seriesName("process_start_time_seconds"), values: `0+30x${steps}` },
-      steady(seriesName("process_open_fds"), 81),
-      steady(seriesName("process_max_fds"), 100),
-      { series: seriesName("up"), values: `1+0x${steps - 4} 0+0x3` },
-    ];
-    const all = rules.map(({ alert }) => alert);
-    expect(evaluate(folder, [...failing, ...process], firing(all.toSorted()))).toBe("");
-  }),
-);
+testWithPromtool("the alerts about a credential's end and a due rotation fire after a quarter", () => {
+  expect(evaluate(quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
+});
 
-test.skipIf(promtool === null)("an alert fires once for a failure that several nodes report", () =>
-  withTempDir(async (folder) => {
-    const second = wrong.map(({ series, values }) => ({
-      series: series.replace('instance="one"', 'instance="two"'),
-      values: series.includes('status="503"') ? "0+1x20" : values,
-    }));
-    const expected = {
-      promql_expr_test: [
-        ["TvsServerErrors", '{instance="two"}'],
-        ["TvsWebhooksDead", '{partner="failing"}'],
-        ["TvsWebhooksLate", '{partner="failing"}'],
-        ["TvsCredentialEnds", '{partner="exam-body-a"}'],
-      ].map(([name, labels]) => ({
-        expr: `count by (instance, partner) (ALERTS{alertname="${name}"})`,
-        eval_time: `${evaluatedAt}s`,
-        exp_samples: [{ labels, value: 1 }],
-      })),
-    };
-    expect(evaluate(folder, [...wrong, ...second], expected)).toBe("");
-  }),
-);
+testWithPromtool("each alert fires for a service that fails or does not answer", () => {
+  // Its first 5xx comes after some scrapes. It restarts, and is gone in the last minutes.
+  const failing = wrong
+    .filter(({ series }) => !/^process_(start|open|max)/.test(series))
+    .map((one) => (one.series.includes('status="503"') ? { ...one, values: `_x${steps - 6} 1+0x6` } : one));
+  const process = [
+    { series: seriesName("process_start_time_seconds"), values: `0+30x${steps}` },
+    steady(seriesName("process_open_fds"), 81),
+    steady(seriesName("process_max_fds"), 100),
+    { series: seriesName("up"), values: `1+0x${steps - 4} 0+0x3` },
+  ];
+  const all = rules.map(({ alert }) => alert);
+  expect(evaluate([...failing, ...process], firing(all.toSorted()))).toBe("");
+});
+
+testWithPromtool("an alert fires once for a failure that several nodes report", () => {
+  const second = wrong.map(({ series, values }) => ({
+    series: series.replace('instance="one"', 'instance="two"'),
+    values: series.includes('status="503"') ? "0+1x20" : values,
+  }));
+  const expected = {
+    promql_expr_test: [
+      ["TvsServerErrors", '{instance="two"}'],
+      ["TvsWebhooksDead", '{partner="failing"}'],
+      ["TvsWebhooksLate", '{partner="failing"}'],
+      ["TvsCredentialEnds", '{partner="exam-body-a"}'],
+    ].map(([name, labels]) => ({
+      expr: `count by (instance, partner) (ALERTS{alertname="${name}"})`,
+      eval_time: `${evaluatedAt}s`,
+      exp_samples: [{ labels, value: 1 }],
+    })),
+  };
+  expect(evaluate([...wrong, ...second], expected)).toBe("");
+});

@@ -66,37 +66,27 @@ test.each([
   expect(error.message).toContain(reason);
 });
 
-test.each([
-  ["https://127.0.0.1/", "loopback"],
-  ["https://127.1/", "loopback"],
-  ["https://127.0.0.1:8443/", "loopback"],
-  ["https://0x7f.0.0.1/", "loopback"],
-  ["https://0X7F000001/", "loopback"],
-  ["https://0177.0.0.01/", "loopback"],
-  ["https://017700000001/", "loopback"],
-  ["https://2130706433/", "loopback"],
-  ["https://%31%32%37.0.0.1/", "loopback"],
-  ["https://１２７.0.0.1/", "loopback"],
-  ["https://127。0。0。1/", "loopback"],
-  ["https://0/", "unspecified"],
-  ["https://10.1/", "private"],
-  ["https://0xA9FEA9FE/", "link local"],
-  ["https://169.254.169.254/latest/meta-data", "link local"],
-  ["https://[::1]/", "loopback"],
-  ["https://[0:0:0:0:0:0:0:1]/", "loopback"],
-  ["https://[::ffff:127.0.0.1]/", "ipv4 mapped"],
-  ["https://[::ffff:7f00:1]/", "ipv4 mapped"],
-  ["https://[::127.0.0.1]/", "not global unicast"],
-  ["https://[64:ff9b::169.254.169.254]/", "rfc6052"],
-  ["https://[2002:a9fe:a9fe::]/", "6to4"],
-  ["https://[fd00:ec2::254]/", "unique local"],
-  ["https://localhost/", "loopback"],
-  ["https://LOCALHOST:8443/", "loopback"],
-  ["https://api.localhost/", "loopback"],
-])("the endpoint URL %s is refused because its IP address is not public: %s", (text, range) => {
-  const error = refusalOf(text);
+/** Pairs of an address and its range, from lists of addresses by range. */
+const addressesOf = (ranges: Readonly<Record<string, string>>) =>
+  Object.entries(ranges).flatMap(([range, list]) => list.split(/\s+/).map((one) => [one, range] as const));
+
+const hosts = addressesOf({
+  loopback: `127.0.0.1 127.1 127.0.0.1:8443 0x7f.0.0.1 0X7F000001 0177.0.0.01 017700000001 2130706433
+    %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 [::1] [0:0:0:0:0:0:0:1] localhost LOCALHOST:8443 api.localhost`,
+  unspecified: "0",
+  private: "10.1",
+  "link local": "0xA9FEA9FE 169.254.169.254/latest/meta-data",
+  "ipv4 mapped": "[::ffff:127.0.0.1] [::ffff:7f00:1]",
+  "not global unicast": "[::127.0.0.1]",
+  rfc6052: "[64:ff9b::169.254.169.254]",
+  "6to4": "[2002:a9fe:a9fe::]",
+  "unique local": "[fd00:ec2::254]",
+});
+
+test.each(hosts)("an endpoint at %s is refused because its IP address is not public: %s", (text, range) => {
+  const error = refusalOf(`https://${text}/`);
   expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointRefused"]);
-  const host = new URL(text).hostname.replace(/[[\]]/g, "");
+  const host = new URL(`https://${text}/`).hostname.replace(/[[\]]/g, "");
   const advice = "use a public one, or --allow-private-webhooks in a sandbox";
   expect(error.message).toBe(`webhook address ${host} is not public (${range}); ${advice}`);
 });
@@ -288,27 +278,20 @@ test.each([
   "1.1.1.1", "8.8.8.8", "197.210.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "2C0F:F248::1",
 ])("the IP address %s is public", (ip) => expect(nonPublicRange(ip)).toBeNull());
 
-test.each([
-  ["0x7f.1", "loopback"],
-  ["0177.0.0.1", "loopback"],
-  ["2130706433", "loopback"],
-  ["127.1", "loopback"],
-  ["012.0.0.1", "private"],
-  ["::FFFF:127.0.0.1", "ipv4 mapped"],
-  ["::ffff:8.8.8.8", "ipv4 mapped"],
-  // ipaddr.js reads this older spelling as the mapped one.
-  ["::127.0.0.1", "ipv4 mapped"],
-  ["::7f00:1", "not global unicast"],
-  ["64:ff9b::7f00:1", "rfc6052"],
-  ["2002:7f00:1::", "6to4"],
-  ["fe80::1%eth0", "link local"],
-  ["0x08080808", "unusual spelling"],
-  ["010.8.8.8", "unusual spelling"],
-  ["2606:4700::1%eth0", "unusual spelling"],
-  ["[::1]", "not an IP address"],
-  ["example.org", "not an IP address"],
-  ["", "not an IP address"],
-  ["1.2.3.256", "not an IP address"],
-])("the IP address %s is not public: %s", (ip, range) => {
-  expect(nonPublicRange(ip)).toBe(range);
+const addresses = addressesOf({
+  loopback: "0x7f.1 0177.0.0.1 2130706433 127.1",
+  private: "012.0.0.1",
+  // ipaddr.js reads ::127.0.0.1 as an older spelling of the mapped address.
+  "ipv4 mapped": "::FFFF:127.0.0.1 ::ffff:8.8.8.8 ::127.0.0.1",
+  "not global unicast": "::7f00:1",
+  rfc6052: "64:ff9b::7f00:1",
+  "6to4": "2002:7f00:1::",
+  "link local": "fe80::1%eth0",
+  "unusual spelling": "0x08080808 010.8.8.8 2606:4700::1%eth0",
+  "not an IP address": "[::1] example.org 1.2.3.256",
 });
+
+test.each([...addresses, ["", "not an IP address"] as const])(
+  "the IP address %s is not public: %s",
+  (ip, range) => expect(nonPublicRange(ip)).toBe(range),
+);

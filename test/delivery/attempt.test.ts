@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import * as standardwebhooks from "standardwebhooks";
 import Stripe from "stripe";
 import * as svix from "svix";
 import { deliveryHeaders, signDelivery } from "../../src/delivery/attempt.ts";
 import { newWebhookSecret } from "../../src/domain/webhooks.ts";
+import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { catchError } from "../harness/rejection.ts";
-
-type Vector = { name: string; secret: string; body: string; signature: string; valid: boolean };
-const path = join(import.meta.dirname, "..", "fixtures", "webhooks", "vectors.json");
-const vectors: Vector[] = JSON.parse(readFileSync(path, "utf8"));
 
 const timestampSeconds = 1_772_366_400;
 const receivedAt = timestampSeconds * 1000;

@@ -186,24 +186,15 @@ const page = fc
     twist,
   })
   .map(({ route, parts, term, extra, twist }) => {
-    const { topic } = parts;
-    const query =
-      term === null || route.method === "POST"
-        ? {}
-        : { searchTerm: term, regNo: term, tId: term, lang: topic };
-    const form = route.method === "POST" ? `searchTerm=${encoded(String(term), twist)}&lang=en` : undefined;
-    const asked = put(route.path, route.method, {
-      parts,
-      query,
-      documented: {},
-      extra,
-      body: undefined,
-      twist,
-      caller: "none",
-    });
-    if (form === undefined || asked.method === "GET" || asked.method === "HEAD") return asked;
+    const isForm = route.method === "POST";
+    const names = { searchTerm: term, regNo: term, tId: term, lang: parts.topic };
+    const query = term === null || isForm ? {} : names;
+    const drawn = { parts, query, documented: {}, extra, body: undefined, twist, caller: "none" } as const;
+    const asked = put(route.path, route.method, drawn);
+    if (!isForm || asked.method === "GET" || asked.method === "HEAD") return asked;
+    const body = Buffer.from(`searchTerm=${encoded(String(term), twist)}&lang=en`);
     const type = { "Content-Type": "application/x-www-form-urlencoded" };
-    return { ...asked, headers: { ...type, ...asked.headers }, body: Buffer.from(form) };
+    return { ...asked, headers: { ...type, ...asked.headers }, body };
   });
 
 /** Any request; most are to a path of the document. */

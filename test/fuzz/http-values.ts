@@ -24,13 +24,10 @@ export type Schema = {
 export type Kept = "deliveryId" | "iterator" | "leafHash" | "etag";
 export const placeholder = (kind: Kept) => fc.nat(9).map((n) => `(${kind}.${n})`);
 
-const regNos = [
-  knownTeacher.regNo,
-  legacyTeacher.regNo,
-  "  la / 2019/pri/ 04417",
-  "A/B/C/D",
-  "TR/2019/LA/000001",
-];
+const otherRegNos = ["  la / 2019/pri/ 04417", "A/B/C/D", "TR/2019/LA/000001"];
+const regNos = [knownTeacher.regNo, legacyTeacher.regNo, ...otherRegNos];
+const tIds = [knownTeacher.tId, legacyTeacher.tId, 0, Number.MAX_SAFE_INTEGER];
+const contacts = ["x@y.example", "+2348012345678", "0801 234 5678"];
 /** Its first digits make it recognisable in answers. */
 const strangersNin = fc.integer({ min: 0, max: 99_999_999 }).map((n) => `778${String(n).padStart(8, "0")}`);
 const anyNin = fc.oneof(fc.constant(knownTeacher.nin), strangersNin);
@@ -55,20 +52,10 @@ const oddRegNo = fc
 /** Values that are useful for a schema or member, by its name. */
 const telling: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   RegNo: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...regNos) }, oddRegNo),
-  TId: fc.oneof(
-    fc.constantFrom(knownTeacher.tId, legacyTeacher.tId, 0, Number.MAX_SAFE_INTEGER),
-    fc.maxSafeNat(),
-  ),
+  TId: fc.oneof(fc.constantFrom(...tIds), fc.maxSafeNat()),
   Nin: anyNin,
   SearchTerm: fc.oneof(
-    fc.constantFrom(
-      ...regNos,
-      String(knownTeacher.tId),
-      "x@y.example",
-      "+2348012345678",
-      "0801 234 5678",
-      "LA-2019-PRI-04417.",
-    ),
+    fc.constantFrom(...regNos, String(knownTeacher.tId), ...contacts, "LA-2019-PRI-04417."),
     anyNin,
     fc.string({ minLength: 1, unit: "grapheme" }).filter((text) => /\S/.test(text)),
   ),
@@ -98,15 +85,8 @@ export function allowedBy(schema: Schema, name = ""): fc.Arbitrary<unknown> {
 }
 
 function byType(schema: Schema): fc.Arbitrary<unknown> {
-  const {
-    type,
-    minLength = 0,
-    maxLength = 40,
-    minimum = 0,
-    maximum = 2 ** 31,
-    minItems = 0,
-    maxItems = 9,
-  } = schema;
+  const { type, minLength = 0, maxLength = 40, minItems = 0, maxItems = 9 } = schema;
+  const { minimum = 0, maximum = 2 ** 31 } = schema;
   if (type === "integer") return fc.integer({ min: minimum, max: maximum });
   if (type === "array") {
     const item = allowedBy(schema.items ?? {});
@@ -126,14 +106,11 @@ function byType(schema: Schema): fc.Arbitrary<unknown> {
     });
   if (oneOf === undefined) return record(required, []);
   const choices = oneOf.flatMap((one) => one.required);
-  return fc.oneof(
-    ...choices.map((one) =>
-      record(
-        [...required, one],
-        choices.filter((other) => other !== one),
-      ),
-    ),
-  );
+  const withOnly = (one: string) => {
+    const others = choices.filter((other) => other !== one);
+    return record([...required, one], others);
+  };
+  return fc.oneof(...choices.map(withOnly));
 }
 
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(

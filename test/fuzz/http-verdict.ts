@@ -5,6 +5,7 @@ import { bodySchemaOf, codesOf, expectDocumented, isDescribed } from "../api/ope
 import { answerErrors, validationErrors } from "../api/openapi/document.ts";
 import { isNin } from "./http-values.ts";
 import type { Sent } from "./http-world.ts";
+import { attempt } from "./parser-edits.ts";
 
 /** @param text the answer's body. @returns null for a correct answer */
 export async function faultOf(sent: Sent, response: Response, text: string): Promise<string | null> {
@@ -31,16 +32,8 @@ export async function faultOf(sent: Sent, response: Response, text: string): Pro
 
 /** A NIN of the request that the answer repeats. */
 function echoed({ url, headers, body }: Sent, answered: string): string | undefined {
-  const sent = `${decodedIfPossible(url)} ${Object.values(headers).join(" ")} ${body ?? ""}`;
+  const sent = `${attempt(() => decodeURIComponent(url)) ?? url} ${Object.values(headers).join(" ")} ${body ?? ""}`;
   return (sent.match(/(?<!\d)\d{11}(?!\d)/g) ?? []).filter(isNin).find((nin) => answered.includes(nin));
-}
-
-function decodedIfPossible(url: string): string {
-  try {
-    return decodeURIComponent(url);
-  } catch {
-    return url;
-  }
 }
 
 async function describedFault(

@@ -71,6 +71,4 @@ const note: Target = {
   },
 };
 
-export const logs: Readonly<Record<string, Target>> = {
-  ...{ proofs: proof, checkpoints: note },
-};
+export const logs: Readonly<Record<string, Target>> = { proofs: proof, checkpoints: note };

@@ -183,9 +183,10 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
     await folder.remove();
   }
 
-  const { metrics } = opened;
+  const { metrics, isDiskRefusing } = opened;
   return {
     metrics,
+    isDiskRefusing,
     app,
     keyOf: (name: PartnerName) => keys.get(name),
     call,

@@ -9,6 +9,7 @@ import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
+import { root } from "../../harness/repository.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 import { withTestContext } from "../../harness/service.ts";
 
@@ -160,6 +161,24 @@ test("tvs doctor fails if the database has a trigger that tvs did not make, and 
     expect(of("schema")?.found).toContain("the trigger undo is not one that tvs makes");
     const reason = /^tvs: the schema of the database was changed by another program.* the trigger undo .*\n$/;
     await expectRefusal(runTvs(["keys", "list"], { dataDir }), 1, reason);
+  }));
+
+test("tvs doctor warns of an empty register, held webhooks and private addresses, until they are corrected", () =>
+  withTempDir(async (dataDir) => {
+    const remember = (values: Record<string, string>) =>
+      withTestContext(dataDir, ({ stores: { settings } }) => settings.write(values));
+    await remember({ hold_webhooks: "true", allow_private_webhooks: "on" });
+    const before = (await doctor(dataDir)).of;
+    for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
+      expect(before(name)).toMatchObject({ name, result: "warn" });
+    const sample = join(root, "data/sample-registry.csv");
+    await runTvs(["teachers", "import", sample, "--baseline"], { dataDir });
+    await runTvs(["webhooks", "release"], { dataDir });
+    const issuer = { issuer: "https://verify.example.gov", issuer_set: "true" };
+    await remember({ ...issuer, allow_private_webhooks: "off" });
+    const after = (await doctor(dataDir)).of;
+    for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
+      expect(after(name)).toMatchObject({ name, result: "ok" });
   }));
 
 test("tvs doctor counts leftover copies of the database engine, and warns if another user owns the current copy", () =>

@@ -2,7 +2,12 @@ import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { checkFileModes } from "../../../cli/doctor/machine.ts";
-import { checkClientCertificates, checkProxy, checkReceivers } from "../../../cli/doctor/service.ts";
+import {
+  checkClientCertificates,
+  checkProxy,
+  checkReceivers,
+  checkSettings,
+} from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { withTestContext } from "../../harness/service.ts";
@@ -72,6 +77,17 @@ test("tvs doctor names a webhook receiver whose host has no IP address, and its 
   const check = await checkReceivers([lost, numbered]);
   expect(check).toMatchObject({ result: "warn", found: "no IP address for receiver.invalid of agency" });
   expect(check.advice).toContain("tvs partners webhook set");
+});
+
+test.each([
+  ["http://0.0.0.0:8090", "is not a URL that anybody can reach"],
+  ["https://localhost", "is a URL of this machine only"],
+  ["http://verify.example.gov", "is http"],
+])("tvs doctor warns of the issuer %s", (issuer, found) => {
+  const stored = new Map(Object.entries({ issuer, issuer_set: "true" }));
+  const checks = checkSettings(stored, readConfig({}, {}), { oldest: null, now: 0 });
+  const warned = { name: "issuer", result: "warn", found: expect.stringContaining(found) };
+  expect(checks).toContainEqual(expect.objectContaining(warned));
 });
 
 test("tvs doctor warns if other users may read the database", () =>

@@ -42,9 +42,7 @@ async function attest(folder: string) {
   return { envelopes: made as SignedEnvelope[], batchBody };
 }
 
-function sample(index = 0): SignedEnvelope {
-  return structuredClone(envelopes[index] as SignedEnvelope);
-}
+const sample = (index = 0) => structuredClone(envelopes[index] as SignedEnvelope);
 
 const tvs = (...args: string[]) => runTvs(["attestations", ...args], { dataDir });
 
@@ -163,11 +161,10 @@ test("tvs attestations check of an input without an envelope exits with 2 and on
 });
 
 describe("a log whose oldest attestations were deleted", () => {
-  let prunedDir: string;
+  const prunedDir = join(dataDir, "pruned");
   let old: SignedEnvelope;
 
   beforeAll(async () => {
-    prunedDir = join(dataDir, "pruned");
     old = (await attest(prunedDir)).envelopes[0] as SignedEnvelope;
     // Two years later another call is answered, and a retention of a year takes effect.
     const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import {
   appendToTree,
   computeRoot,
@@ -40,7 +41,10 @@ async function noteOf(tree: Tree, { by = key, as = origin, seconds }: Signing = 
 }
 
 /** The checkpoint that the log shows, and the tree that it has. Tests change both. */
-let shown: { note: string; tree: Tree; consistency?: Response } = { note: "", tree: makeTree(1) };
+let shown: { note: string; tree: Tree; checkpoint?: Response; consistency?: Response } = {
+  note: "",
+  tree: makeTree(1),
+};
 
 const encode = (hashes: readonly Uint8Array[]) => hashes.map((hash) => Buffer.from(hash).toString("base64"));
 
@@ -49,7 +53,9 @@ const server = Bun.serve({
   hostname: "127.0.0.1",
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
-    if (pathname === "/tvs/v1/inter-agency/log/checkpoint") return new Response(shown.note);
+    if (request.headers.get("Accept-Encoding") !== "identity") return new Response("", { status: 406 });
+    if (pathname === "/tvs/v1/inter-agency/log/checkpoint")
+      return shown.checkpoint ?? new Response(shown.note);
     if (pathname !== "/tvs/v1/inter-agency/log/consistency") return new Response("", { status: 404 });
     if (shown.consistency !== undefined) return shown.consistency;
     const [from, to] = [Number(searchParams.get("from")), Number(searchParams.get("to"))];
@@ -147,6 +153,14 @@ test.each<[string, () => Promise<unknown>, string]>([
       shown.note += `— ${'"'.repeat(500_000)} ${Buffer.alloc(12).toString("base64")}\n`;
     },
     "is longer than any log writes",
+  ],
+  [
+    "in a compressed response, which may expand to any size",
+    async () => {
+      const headers = { "Content-Encoding": "gzip" };
+      shown.checkpoint = new Response(gzipSync(shown.note), { headers });
+    },
+    "packed its answer unasked, which is not read",
   ],
   [
     "with an unreadable proof",

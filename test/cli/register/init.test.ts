@@ -19,18 +19,11 @@ test.concurrent("tvs init creates a register with settings for serve, and prints
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const more = "--contact-email help@example.gov --host 127.0.0.2 --time-zone Africa/Accra".split(" ");
-    const made = await runJson<{ next: string[] }>(
-      ["init", ...required, ...more, "--keep-attestations", "7y"],
-      {
-        dataDir,
-      },
-    );
+    const words = ["init", ...required, ...more, "--keep-attestations", "7y"];
+    const made = await runJson<{ next: string[] }>(words, { dataDir });
     expect(made).toMatchObject({ location: dataDir, masterKey: join(dataDir, "master.key"), port: 8080 });
-    expect(made.next.map((line) => /teachers import|partners add|serve/.exec(line)?.[0])).toEqual([
-      "teachers import",
-      "partners add",
-      "serve",
-    ]);
+    const next = made.next.map((line) => /teachers import|partners add|serve/.exec(line)?.[0]);
+    expect(next).toEqual(["teachers import", "partners add", "serve"]);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     expect(await remembered(dataDir)).toMatchObject({
       issuer: "https://verify.example.gov",
@@ -58,11 +51,8 @@ test.concurrent("tvs init refuses a data folder that has a register, and leaves 
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async () => {});
     const before = await remembered(dataDir);
-    await expectRefusal(
-      runTvs(["init", ...required], { dataDir }),
-      1,
-      `there is a register at ${dataDir} already`,
-    );
+    const again = runTvs(["init", ...required], { dataDir });
+    await expectRefusal(again, 1, `there is a register at ${dataDir} already`);
     expect(await remembered(dataDir)).toEqual(before);
   }));
 
@@ -106,7 +96,7 @@ test.concurrent("tvs init on a terminal asks its questions, asks again after a w
       ["How long", "\r"],
       ["on or off", "maybe\r"],
       ["must be true or false", "\r"],
-      ["Publish signed status lists", "off\r"],
+      ["signed status lists", "off\r"],
     ] as const;
     const { code, text } = await onTerminal(["init"], { dataDir, typed });
     expect(code).toBe(0);
@@ -125,9 +115,6 @@ test.concurrent("tvs init creates no register if its input ends before the last 
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const { code, text } = await onTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });
-    expect({ code, isSaid: text.includes("cancelled; nothing was made") }).toEqual({
-      code: 1,
-      isSaid: true,
-    });
+    expect([code, text]).toEqual([1, expect.stringContaining("cancelled; nothing was made")]);
     expect(existsSync(dataDir)).toBe(false);
   }));

@@ -6,18 +6,15 @@ import { createPrivateKey, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
+import type { CommandContext } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { decryptCheckpointKey } from "../../../src/domain/evidence/log.ts";
 import { scopes } from "../../../src/domain/partners.ts";
-import { deriveSecrets, type Secrets } from "../../../src/domain/secrets.ts";
 import { purposes } from "../../../src/partner/contract.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash } from "../../../src/partner/merkle-proof.ts";
-import type { Driver } from "../../../src/store/driver/driver.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
 import { createLogStore } from "../../../src/store/evidence/log.ts";
-import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
 import { aClock } from "../../harness/clock.ts";
 import { answerCall } from "../../harness/evidence-log.ts";
@@ -33,7 +30,7 @@ let shell: Shell;
 /** Values of this run, with their values on the page. */
 const printedAs = new Map<string, string>();
 
-/** Makes a register in which an examination board asks twice on 1 March. */
+/** Makes a register in which an examination board asks twice on 1 March, and forgeries with its stolen keys. */
 async function makeRegister(): Promise<void> {
   const clock = aClock("2026-02-01T09:00:00Z");
   const config = readConfig({ data: join(shell.home, "data") }, {});
@@ -44,11 +41,11 @@ async function makeRegister(): Promise<void> {
   const partner = { ...aPartner("exam-board"), scopes, purposes };
   await stores.partners.add(partner, anApiKey("exam-board", "k1"));
 
-  async function ask(regNo: string, file: string): Promise<string> {
+  async function ask(regNo: string, file: string): Promise<Envelope> {
     const questions = [{ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }] as const;
     const envelope = await answerCall(service, { partner, operation: "eligibility-check", questions });
     await writeFile(join(shell.home, file), envelope);
-    return JSON.parse(envelope).verificationId;
+    return JSON.parse(envelope);
   }
   const signLog = () => logWriterOf(operator, stores.evidence).checkpoint();
 
@@ -60,18 +57,26 @@ async function makeRegister(): Promise<void> {
   const genuine = await ask("TR/2019/LA/000001", "envelope.json");
   clock.set("2026-03-01T09:30:20Z");
   await signLog();
-  const { kid } = service.configuration.current().keys.active;
+  const { verificationId, signatureKid: kid } = genuine;
+  await forgeProof(operator, await forge(operator, genuine));
   await close();
-  for (const [name, value] of Object.entries({ VERIFICATION_ID: genuine, KID: kid }))
+  for (const [name, value] of Object.entries({ VERIFICATION_ID: verificationId, KID: kid }))
     await shell.set(name, value);
-  printedAs.set(genuine, "019ca8a5-1b40-7c3e-9b51-0d3f5a7e6c21");
+  printedAs.set(verificationId, "019ca8a5-1b40-7c3e-9b51-0d3f5a7e6c21");
   printedAs.set(kid, "q5rX0Zb1mW8yTn3vKcA2uLdE7hJfGs9oPiQxRtYwUk4");
 }
 
+type Envelope = {
+  readonly verificationId: string;
+  readonly signatureKid: string;
+  readonly signature: string;
+};
+/** The keys of the register, as a thief has them who copied the backup and the master key. */
+type Stolen = Pick<CommandContext, "stores" | "secrets" | "driver">;
+
 /** Forges an envelope for an unknown teacher, dated an hour before the first call. */
-async function forge(): Promise<string> {
-  const envelope = JSON.parse(await shell.fileText("envelope.json"));
-  const claims = JSON.parse(Buffer.from(envelope.signature.split(".")[1], "base64url").toString());
+async function forge({ stores, secrets }: Stolen, envelope: Envelope): Promise<string> {
+  const claims = JSON.parse(Buffer.from(envelope.signature.split(".")[1] ?? "", "base64url").toString());
   const iat = Math.floor(Date.parse("2026-03-01T08:15:00Z") / 1_000);
   const sub = "019ca860-6e20-7d42-a2c6-7b9e14f08d33";
   const { teacher, certificate } = claims.result;
@@ -81,11 +86,9 @@ async function forge(): Promise<string> {
     certificate: { ...certificate, regNo: "TR/2018/LA/000777" },
   };
   const kid = envelope.signatureKid;
-  const sealed = await steal(async ({ driver, secrets }) => {
-    const key = (await createKeyStore(driver).list()).find((one) => one.kid === kid);
-    return secrets.open(key?.sealed ?? new Uint8Array(), kid);
-  });
-  const key = createPrivateKey({ key: Buffer.from(sealed), format: "der", type: "pkcs8" });
+  const { sealed } = (await stores.keys.list()).find((one) => one.kid === kid) ?? {};
+  const der = Buffer.from(secrets.open(sealed ?? new Uint8Array(), kid));
+  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const input = `${part({ alg: "RS256", kid, typ: "JWT" })}.${part({ ...claims, sub, iat, result })}`;
   const signature = `${input}.${sign("sha256", Buffer.from(input), key).toString("base64url")}`;
@@ -95,29 +98,19 @@ async function forge(): Promise<string> {
 }
 
 /** Forges a proof with the stolen log key: a log of one entry. */
-async function forgeProof(jws: string): Promise<void> {
+async function forgeProof({ driver, secrets }: Stolen, jws: string): Promise<void> {
   const root = await attestationLeafHash(jws);
   const seconds = Math.floor(Date.parse("2026-03-01T08:15:30Z") / 1_000);
-  const note = await steal(async ({ driver, secrets }) => {
-    const [log] = await createLogStore(driver).logs();
-    if (log === undefined) throw new Error("there is no log");
-    return signCheckpoint({ origin: log.origin, size: 1, root }, seconds, decryptCheckpointKey(log, secrets));
-  });
+  const [log] = await createLogStore(driver).logs();
+  if (log === undefined) throw new Error("there is no log");
+  const key = decryptCheckpointKey(log, secrets);
+  const note = await signCheckpoint({ origin: log.origin, size: 1, root }, seconds, key);
   await writeFile(join(shell.home, "forged.proof"), `c2sp.org/tlog-proof@v1\nindex 0\n\n${note}`);
-}
-
-/** Opens a stolen data folder, which has the sealed keys and the master key. */
-async function steal<T>(run: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
-  const folder = join(shell.home, "data");
-  const secrets = deriveSecrets(await readFile(join(folder, "master.key"), "utf8"));
-  const driver = await openFile({ file: join(folder, "tvs.db") });
-  return run({ secrets, driver }).finally(() => driver.close());
 }
 
 beforeAll(async () => {
   shell = await openShell(() => ({}));
   await makeRegister();
-  await forgeProof(await forge());
 });
 
 afterAll(() => shell?.close());

@@ -9,13 +9,9 @@ import { withTestContext } from "../../harness/service.ts";
 
 test("tvs policy show prints the policy in force, and with --json as a document that tvs policy check accepts", () =>
   withTempDir(async (dataDir) => {
-    const policy = {
-      version: "2027-01",
-      purposes: { GENERAL_PUBLIC_VERIFICATION: rule({ categories: ["A"] }) },
-    };
-    await withTestContext(dataDir, ({ stores: { settings } }) =>
-      settings.write({ policy: JSON.stringify(policy) }),
-    );
+    const policy = withRule({ categories: ["A"] });
+    const stored = { policy: JSON.stringify(policy) };
+    await withTestContext(dataDir, ({ settings }) => settings.write(stored));
     const shown = await runTvs(["policy", "show", "--json"], { dataDir });
     expect(JSON.parse(shown.stdout)).toEqual(policy);
     const text = (await runTvs(["policy", "show"], { dataDir })).stdout;
@@ -31,8 +27,9 @@ test("tvs policy show prints the policy in force, and with --json as a document 
     expect(await check()).toEqual(checked);
   }));
 
-function rule(changes: object) {
-  return { certificate: ["VERIFIED"], sources: ["legacy"], categories: [], minDaysRemaining: 0, ...changes };
+function withRule(changes: object) {
+  const rule = { certificate: ["VERIFIED"], sources: ["legacy"], categories: [], minDaysRemaining: 0 };
+  return { version: "2027-01", purposes: { GENERAL_PUBLIC_VERIFICATION: { ...rule, ...changes } } };
 }
 
 test("tvs policy check needs no database, and exits with 1 for an invalid policy", () =>
@@ -43,19 +40,11 @@ test("tvs policy check needs no database, and exits with 1 for an invalid policy
       await writeFile(file, typeof document === "string" ? document : JSON.stringify(document));
       return runTvs(["policy", "check", file], { dataDir });
     };
-    const withRule = (changes: object) => ({
-      version: "1",
-      purposes: { GENERAL_PUBLIC_VERIFICATION: rule(changes) },
-    });
     expect(await check(defaultPolicy)).toMatchObject({ code: 0, stderr: "" });
 
-    const refusals: [unknown, string][] = [
-      [withRule({ certificate: ["GOOD"] }), "purposes.GENERAL_PUBLIC_VERIFICATION.certificate.0"],
-      ["not json", "JSON"],
-    ];
-    for (const [document, member] of refusals) {
-      await expectRefusal(check(document), 1, member);
-    }
+    const wrong = withRule({ certificate: ["GOOD"] });
+    await expectRefusal(check(wrong), 1, "purposes.GENERAL_PUBLIC_VERIFICATION.certificate.0");
+    await expectRefusal(check("not json"), 1, "JSON");
     expect((await runTvs(["policy", "check", join(folder, "absent.json")], { dataDir })).code).toBe(2);
     expect(await readdir(folder)).toEqual(["policy.json"]);
   }));

@@ -71,9 +71,8 @@ test("a command without --data is refused if the current folder has a register a
     writeFileSync(join(folder, "tvs.env"), text, { mode: 0o600 });
     process.chdir(folder);
     try {
-      expect(() => serviceSettings({}, {}, { usual: join(folder, "tvs.env") })).toThrow(
-        "there is a register in ./data, and another one of",
-      );
+      const read = () => serviceSettings({}, {}, { usual: join(folder, "tvs.env") });
+      expect(read).toThrow("there is a register in ./data, and another one of");
     } finally {
       process.chdir(here);
     }
@@ -93,11 +92,8 @@ test("commands without --data use the register that the installed service's sett
     const TVS_SERVICE_SETTINGS = join(folder, "tvs.env");
     writeFileSync(TVS_SERVICE_SETTINGS, `TVS_DATA=${dataDir}\n`, { mode: 0o640 });
     const env = { TVS_SERVICE_SETTINGS };
-    expect(await runTvs(["partners", "list", "--json"], { env })).toMatchObject({
-      code: 0,
-      stdout: "[]\n",
-      stderr: "",
-    });
+    const listed = await runTvs(["partners", "list", "--json"], { env });
+    expect(listed).toMatchObject({ code: 0, stdout: "[]\n", stderr: "" });
     const { stdout } = await runTvs(["doctor", "--json"], { env });
     expect(stdout).toContain(`${dataDir}, mode 0700`);
   }));

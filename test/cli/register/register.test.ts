@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -6,12 +6,15 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
+import type { KeyInfo } from "../../blackbox/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
-import { runTvs as runProgram } from "../../harness/program.ts";
+import { type RunOptions, runTvs as runProgram, startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
+
+setDefaultTimeout(testTimeoutMs);
 
 const missing = (place: string) => `there is no register at ${place}; tvs init makes one`;
 
@@ -116,6 +119,69 @@ test("tvs init is refused if the folder has a master key and no database", () =>
     expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
     await expectRefusal(tvs(init), 1, "master.key exists, but its database tvs.db is missing");
     expect(readdirSync(dataDir)).toEqual(["master.key"]);
+  }));
+
+const keysOf = async (words: readonly string[], options?: RunOptions) =>
+  (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
+
+test("two commands that create a data folder at the same time create one register", () =>
+  inEmptyFolder(async ({ dataDir }) => {
+    const words = [...init, "--data", dataDir];
+    const both = await Promise.all([runProgram(words), runProgram(words)]);
+    expect(both.filter(({ code }) => code === 0)).toHaveLength(1);
+    expect((await keysOf(["--data", dataDir])).map(({ state }) => state).sort()).toEqual([
+      "active",
+      "pending",
+    ]);
+  }));
+
+test("the option --data may be before the command, and takes precedence over TVS_DATA", () =>
+  inEmptyFolder(async ({ folder, dataDir: used }) => {
+    await makeRegister(used);
+    const kids = await keysOf(["--data", used]);
+    for (const words of [
+      ["--data", used, "--json", "keys", "list"],
+      [`--data=${used}`, "keys", "list", "--json"],
+    ])
+      expect((await runTvs(words)).json<KeyInfo[]>()).toEqual(kids);
+    const env = { TVS_DATA: used };
+    expect(await keysOf([], { env })).toEqual(kids);
+    const other = ["--data", join(folder, "other")];
+    await runTvs([...init, ...other]);
+    expect(await keysOf(other, { env })).not.toEqual(kids);
+  }));
+
+test("a sandbox has a separate database", () =>
+  inEmptyFolder(async ({ dataDir }) => {
+    await makeRegister(dataDir);
+    await (await startService({ dataDir, args: ["--sandbox"] })).stop();
+    const kids = async (...words: string[]) => (await keysOf(words, { dataDir })).map(({ kid }) => kid);
+    expect(await kids("--sandbox")).not.toEqual(await kids());
+    expect(existsSync(join(dataDir, "sandbox.db"))).toBe(true);
+    const live = ["--database", `file:${join(dataDir, "tvs.db")}`];
+    await expectRefusal(runTvs(["keys", "list", "--sandbox", ...live]), 1);
+  }));
+
+test("a file at the path of the data folder or its parent is refused in one line", () =>
+  inEmptyFolder(async ({ dataDir: file }) => {
+    writeFileSync(file, "not a folder");
+    for (const data of [file, join(file, "data")]) {
+      await expectRefusal(runTvs(["keys", "list", "--data", data]), 2);
+      await expectRefusal(runTvs([...init, "--data", data]), 1);
+    }
+  }));
+
+test("a data folder can be used by one service only, and after kill -9 by the next one", () =>
+  inEmptyFolder(async ({ dataDir }) => {
+    await makeRegister(dataDir, { hasTeacher: true });
+    const isHealthy = async (url: string) => (await fetch(`${url}/v1/inter-agency/health`)).ok;
+    const first = await startService({ dataDir });
+    await expectRefusal(runProgram(["serve", "--port", "0", "--data", dataDir]), 1);
+    expect(await isHealthy(first.url)).toBe(true);
+    await first.stop("SIGKILL");
+    const next = await startService({ dataDir });
+    expect(await isHealthy(next.url)).toBe(true);
+    expect(await next.stop()).toBe(0);
   }));
 
 /** Only root can change owners and user ids. */

@@ -9,16 +9,19 @@ import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-type Folder = { dataDir: string; file: string; tvs(...args: string[]): ReturnType<typeof runTvs> };
+type Tvs = (...args: string[]) => ReturnType<typeof runTvs>;
+/** `to` is an empty folder. */
+type World = Readonly<Record<"folder" | "to" | "dataDir" | "file", string>> & { readonly tvs: Tvs };
 
-function withBackup(act: (world: Folder & { folder: string }) => Promise<void>): Promise<void> {
+function withBackup(act: (world: World) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
-    const dataDir = `${folder}/data`;
+    const [dataDir, to] = [`${folder}/data`, `${folder}/backups`];
+    fs.mkdirSync(to);
     const tvs = (...args: string[]) => runTvs(args, { dataDir });
     await makeRegister(dataDir);
     const file = `${folder}/backup.db`;
     expect((await tvs("backup", file)).code).toBe(0);
-    await act({ folder, dataDir, file, tvs });
+    await act({ folder, to, dataDir, file, tvs });
   });
 }
 
@@ -39,9 +42,7 @@ function unfinished(dataDir: string, file: string): string[] {
 }
 
 test.concurrent("tvs backup --keep keeps the newest of its own backups and touches no other file", () =>
-  withBackup(async ({ folder, file: good, tvs }) => {
-    const to = `${folder}/backups`;
-    fs.mkdirSync(to);
+  withBackup(async ({ folder, to, file: good, tvs }) => {
     const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
     const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
     // Later names, but empty files.
@@ -71,9 +72,7 @@ test.concurrent("a second backup in the same second gets a later file name", () 
   }));
 
 test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in its name, and keeps the new backup", () =>
-  withBackup(async ({ folder, file: good, tvs }) => {
-    const to = `${folder}/backups`;
-    fs.mkdirSync(to);
+  withBackup(async ({ to, file: good, tvs }) => {
     const ahead = ["tvs-20991230T000000Z.db", "tvs-20991231T000000Z.db"];
     for (const name of [...ahead, "tvs-20250101T000000Z.db"]) fs.copyFileSync(good, `${to}/${name}`);
     const { code, stdout, stderr } = await tvs("backup", to, "--keep", "1", "--json");
@@ -84,9 +83,7 @@ test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in
   }));
 
 test.concurrent("tvs backup --keep removes the partial file of a killed backup, but not one that is being written", () =>
-  withBackup(async ({ folder, dataDir, tvs }) => {
-    const to = `${folder}/backups`;
-    fs.mkdirSync(to);
+  withBackup(async ({ to, dataDir, tvs }) => {
     const [dead, writing] = [`${to}/tvs-20250101T000000Z.db`, `${to}/tvs-20250102T000000Z.db`];
     const killed = Bun.spawn(unfinished(dataDir, dead), { stdout: "pipe" });
     await killed.stdout.getReader().read();
@@ -141,13 +138,9 @@ test.concurrent("tvs backup refuses a database that does not exist, and a databa
     await expectRefusal(tvs("backup", file), 2);
     await expectRefusal(tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`), 2);
     expect(fs.existsSync(`${folder}/typo`)).toBe(false);
-    const lines = [
-      ["backup", `${folder}/b2.db`],
-      ["backup", "verify", file],
-      ["restore", file],
-    ] as const;
-    for (const words of lines)
-      await expectRefusal(tvs(...words, "--database", "http://127.0.0.1:9"), 1, "tvs help libsql");
+    const server = "--database http://127.0.0.1:9";
+    for (const line of [`backup ${folder}/b2.db`, `backup verify ${file}`, `restore ${file}`])
+      await expectRefusal(tvs(...`${line} ${server}`.split(" ")), 1, "tvs help libsql");
   }));
 
 test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad one, and 2 for an unreadable one", () =>

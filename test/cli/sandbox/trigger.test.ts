@@ -48,8 +48,6 @@ test("tvs trigger in a sandbox causes an event, which a receiver on localhost ge
       });
       const signature = String(headers["x-agency-signature"]);
       expect((await verifyWebhook({ rawBody: body, signature, secret })).valid).toBe(true);
-      const changed = await verifyWebhook({ rawBody: body.replace("REVOKED", "EXPIRED"), signature, secret });
-      expect(changed.reason).toBe("SIGNATURE_MISMATCH");
       const shown = `webhooks show ${caused.deliveries[0]?.deliveryId} --sandbox`;
       await until(async () => (await json<{ state: string }>(shown)).state === "delivered");
     },

@@ -1,95 +1,40 @@
 import { expect, test } from "bun:test";
-import { openService } from "../../../cli/serve/open-service.ts";
-import { createApp } from "../../../src/app.ts";
-import { readConfig } from "../../../src/config.ts";
-import { systemClock } from "../../../src/domain/clock.ts";
-import { mintApiKey } from "../../../src/domain/credentials.ts";
-import { scopes } from "../../../src/domain/partners.ts";
-import { testWebhook } from "../../../src/domain/webhooks.ts";
 import { configureLog } from "../../../src/logger.ts";
-import { purposes } from "../../../src/partner/contract.ts";
-import { startReceiver } from "../../delivery/receiver.ts";
-import { sendToApp } from "../../harness/answer.ts";
-import { withTempDir } from "../../harness/folder.ts";
-import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
-import { makeRegister, withTestContext } from "../../harness/service.ts";
-import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
+import { aClock } from "../../harness/clock.ts";
+import { openTestService } from "../../harness/service.ts";
 
 configureLog(() => {});
 
-test("a starting service sends a delivery that a killed service had leased, before that lease ends", async () => {
-  const world = await makeWebhookTerminal();
-  const received = Promise.withResolvers<string>();
-  const receiver = await startReceiver((socket, request) => {
-    received.resolve(request);
-    socket.end("HTTP/1.1 204 No Content\r\n\r\n");
-  });
+test("health is 503 from the first write that a full disk refused until the disk has room again", async () => {
+  const clock = aClock("2026-03-01T09:30:00Z");
+  const { operator, call, isDiskRefusing, close } = await openTestService({ clock });
+  const ask = async (path: string) => (await call(`/v1/inter-agency${path}`, { as: "full" })).status;
+  const health = () => {
+    // A probe's outcome counts for a second.
+    clock.add(2_000);
+    return ask("/health");
+  };
+  const limit = (pages: unknown) => operator.driver.query(`PRAGMA max_page_count = ${pages}`);
   try {
-    await world.addPartner("agency");
-    // The service says once that private addresses are allowed; the database remembers it.
-    await withSender(world.dataDir, async () => {});
-    await world.json(`partners webhook set agency http://127.0.0.1:${receiver.port}/`);
-    const { deliveryId } = await withTestContext(world.dataDir, async (operator) => {
-      const sent = await testWebhook(operator, "agency");
-      const now = Date.now();
-      const lease = { token: "of the dead", now, until: now + 3_600_000 };
-      const partners = [{ partnerId: "agency", limit: 8, except: [] }];
-      expect(await operator.stores.outbox.lease(partners, lease)).toHaveLength(1);
-      return sent;
-    });
-    expect(await withSender(world.dataDir, () => received.promise)).toContain(deliveryId);
-    const delivered = { state: "delivered", attempts: 1 };
-    expect(await world.json(`webhooks show ${deliveryId}`)).toMatchObject(delivered);
+    const [size] = await operator.driver.query("PRAGMA page_count");
+    await limit(size?.page_count);
+    expect(await health()).toBe(200);
+    let answered = 0;
+    while ((await ask("/lookup/by-tid/1")) === 200) answered++;
+    expect(answered).toBeLessThan(100);
+    // A change that needs no new page still goes through, so a probe that tries only that is deceived.
+    await operator.driver.batch([{ sql: "UPDATE revision SET value = value", args: [] }]);
+    expect(await health()).toBe(503);
+    expect(await health()).toBe(503);
+    expect(isDiskRefusing()).toBe(true);
+    await limit(1_000_000);
+    expect(await health()).toBe(200);
+    expect(await ask("/lookup/by-tid/1")).toBe(200);
+    const [left] = await operator.driver.query(`SELECT count(*) AS n FROM idempotency`);
+    expect(Number(left?.n)).toBe(0);
+    expect(isDiskRefusing()).toBe(false);
+    expect(await health()).toBe(200);
   } finally {
-    receiver.close();
-    await world.remove();
+    await close();
   }
 });
-
-test("health is 503 from the first write that a full disk refused until the disk has room again", () =>
-  withTempDir(async (folder) => {
-    await makeRegister(folder);
-    let offsetMs = 0;
-    const clock = { now: () => systemClock.now() + offsetMs };
-    const config = readConfig({ data: folder }, {});
-    const { operator, service, isDiskRefusing, close } = await openService(config, { clock });
-    try {
-      const { keyKind: kind, secrets } = operator;
-      const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
-      const partner = { ...aPartner("agency"), scopes, purposes, perMinute: 1_000, perDay: 1_000 };
-      await operator.stores.partners.add(partner, record);
-      await operator.stores.teachers.apply([aTeacherWrite("A/B/C/2")]);
-      await service.configuration.refresh();
-      const app = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
-      const ask = async (path: string) => {
-        const headers = { Authorization: `Bearer ${text}` };
-        return (await sendToApp(app, `/v1/inter-agency${path}`, { headers })).status;
-      };
-      const health = () => {
-        // A probe's outcome counts for a second.
-        offsetMs += 2_000;
-        return ask("/health");
-      };
-      const limit = (pages: unknown) => operator.driver.query(`PRAGMA max_page_count = ${pages}`);
-      const [size] = await operator.driver.query("PRAGMA page_count");
-      await limit(size?.page_count);
-      expect(await health()).toBe(200);
-      let answered = 0;
-      while ((await ask("/lookup/by-tid/1")) === 200) answered++;
-      expect(answered).toBeLessThan(100);
-      // A change that needs no new page still goes through, so a probe that tries only that is deceived.
-      await operator.driver.batch([{ sql: "UPDATE revision SET value = value", args: [] }]);
-      expect(await health()).toBe(503);
-      expect(await health()).toBe(503);
-      expect(isDiskRefusing()).toBe(true);
-      await limit(1_000_000);
-      expect(await health()).toBe(200);
-      expect(await ask("/lookup/by-tid/1")).toBe(200);
-      const [left] = await operator.driver.query(`SELECT count(*) AS n FROM idempotency`);
-      expect(Number(left?.n)).toBe(0);
-      expect(isDiskRefusing()).toBe(false);
-      expect(await health()).toBe(200);
-    } finally {
-      await close();
-    }
-  }));

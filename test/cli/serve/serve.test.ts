@@ -3,10 +3,10 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
-import { sharedFolder } from "../../harness/folder.ts";
-import { type Service, startService, testTimeoutMs } from "../../harness/program.ts";
+import { sharedFolder, withTempDir } from "../../harness/folder.ts";
+import { startService, testTimeoutMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { makeRegister } from "../../harness/service.ts";
+import { makeRegister, withTestContext } from "../../harness/service.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
@@ -15,7 +15,6 @@ const linkPattern =
 const open = (link: string) => fetch(link, { redirect: "manual" });
 
 const folder = sharedFolder();
-let service: Service;
 beforeAll(() => makeRegister(folder));
 
 const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, ...flags]);
@@ -23,7 +22,7 @@ const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, 
 test("tvs console says how to start a service, or how to restart one that has no console", async () => {
   const start = "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n";
   await expectRefusal(tvsConsole(), 1, start);
-  service = await startService({ dataDir: folder });
+  const service = await startService({ dataDir: folder });
   try {
     const closed = await tvsConsole("--json");
     expect([closed.code, closed.json()]).toMatchObject([1, { error: { code: "REFUSED" } }]);
@@ -34,7 +33,7 @@ test("tvs console says how to start a service, or how to restart one that has no
 });
 
 test("tvs console prints a link to the running service's console, and a restart ends all links", async () => {
-  service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
+  const service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
   const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
   try {
     await until(() => linkPattern.test(service.stdout()));
@@ -53,7 +52,7 @@ test("tvs console prints a link to the running service's console, and a restart 
     expect(await service.stop()).toBe(0);
   }
   const { port } = new URL(unused);
-  service = await startService({ dataDir: folder, args: ["--admin-port", port] });
+  const next = await startService({ dataDir: folder, args: ["--admin-port", port] });
   try {
     const stale = await open(unused);
     expect(stale.status).toBe(410);
@@ -62,7 +61,7 @@ test("tvs console prints a link to the running service's console, and a restart 
     expect([code, (await open(stdout.trim())).status]).toEqual([0, 303]);
     expect(stderr).toBe("the link works once, within five minutes, on this machine\n");
   } finally {
-    await service.stop();
+    await next.stop();
   }
 });
 
@@ -70,13 +69,47 @@ test("tvs serve warns if other users may read the master key, and names the chmo
   const file = join(folder, "master.key");
   for (const mode of [0o600, 0o644]) {
     await chmod(file, mode);
-    service = await startService({ dataDir: folder });
+    const service = await startService({ dataDir: folder });
     expect(await service.stop()).toBe(0);
     const isOpen = mode === 0o644;
     expect(service.stderr().includes("open to other users (mode 0644)")).toBe(isOpen);
     expect(service.stderr().includes(`chmod 600 ${file}`)).toBe(isOpen);
   }
 });
+
+/** Starts and stops a service. @returns its URL, issuer and log */
+async function serveOnce(dataDir: string) {
+  const service = await startService({ dataDir });
+  try {
+    const health = await fetch(`${service.url}/v1/inter-agency/health`);
+    const { issuer } = (await health.json()) as { issuer: string };
+    return { url: service.url, issuer, log: service.stderr() };
+  } finally {
+    await service.stop();
+  }
+}
+
+test("tvs serve without an issuer warns and uses its own URL on loopback, and is refused on other addresses", () =>
+  withTempDir(async (dataDir) => {
+    const first = await serveOnce(dataDir);
+    expect(first.issuer).toBe(first.url);
+    expect(first.log).toMatch(/"WARN".*no issuer was ever set|no issuer was ever set.*"WARN"/);
+    const second = await serveOnce(dataDir);
+    expect(second.issuer).toBe(second.url);
+    expect(second.url).not.toBe(first.url);
+    expect(await runJson<object>(["status"], { dataDir })).toMatchObject({ issuer: second.url });
+    // An address that nobody configured is not used by a service that others reach.
+    const { code, stdout, stderr } = await runTvs(["serve", "--port", "0", "--host", "0.0.0.0"], { dataDir });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toStartWith("tvs: a service that others reach needs its public URL");
+  }));
+
+test("tvs serve warns if the stored settings allow webhooks to private addresses", () =>
+  withTempDir(async (dataDir) => {
+    const settings = { issuer: "https://a.example", allow_private_webhooks: "on" };
+    await withTestContext(dataDir, ({ stores }) => stores.settings.write(settings));
+    expect((await serveOnce(dataDir)).log).toContain("webhooks may go to private addresses");
+  }));
 
 /** Expects each command on the page to run without a usage error, except those with a placeholder. */
 async function expectCommands(page: string): Promise<void> {

@@ -7,21 +7,18 @@ import { rootCommand } from "../../../cli/commands.ts";
 import { findCandidates } from "../../../cli/terminal/completion.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runToEnd } from "../../harness/program.ts";
+import { mainUrl, runToEnd } from "../../harness/program.ts";
 
 setDefaultTimeout(60_000);
 
 const folder = sharedFolder();
-let dataDir: string;
+const dataDir = join(folder, "data");
 
 beforeAll(async () => {
-  dataDir = join(folder, "data");
   const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "9", "--per-day", "99"];
   await runTvs(["partners", "add", "exam-body", "--name", "Exam: Body", ...terms], { dataDir });
-  const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
-  await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, {
-    mode: 0o755,
-  });
+  const script = `#!/bin/sh\nexec '${process.execPath}' '${fileURLToPath(mainUrl)}' "$@"\n`;
+  await writeFile(join(folder, "tvs"), script, { mode: 0o755 });
   await writeFile(join(folder, "bash"), (await runTvs(["completion", "bash"])).stdout);
 });
 

@@ -1,7 +1,7 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runTvs } from "../../harness/command.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { childEnvironment, programWords } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -12,17 +12,14 @@ setDefaultTimeout(60_000);
 type Key = { kid: string; state: string };
 
 const folder = sharedFolder();
-let dataDir: string;
+const dataDir = join(folder, "data");
 
 beforeAll(async () => {
-  dataDir = join(folder, "data");
   const terms = "--name A --scopes all --purposes all --per-minute 9 --per-day 99".split(" ");
   await runTvs(["partners", "add", "agency", ...terms], { dataDir });
 });
 
-async function keys(): Promise<Key[]> {
-  return JSON.parse((await runTvs(["keys", "list", "--json"], { dataDir })).stdout) as Key[];
-}
+const keys = () => runJson<Key[]>(["keys", "list"], { dataDir });
 
 test.each([60, 120])("printed tables of keys, partners and checks fit %d columns", async (columns) => {
   for (const line of ["keys list", "partners list", "doctor", "status", "partners show agency"]) {

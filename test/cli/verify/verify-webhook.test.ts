@@ -1,25 +1,18 @@
-import { beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import vectors from "../../fixtures/webhooks/vectors.json" with { type: "json" };
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import type { RunOptions } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 
-type Vector = { secret: string; now: string; body: string; signature: string };
-
-const fixture = new URL("../../fixtures/webhooks/vectors.json", import.meta.url);
-const [genuine] = JSON.parse(readFileSync(fixture, "utf8")) as [Vector];
-const { secret, signature, now } = genuine;
+const [{ secret, signature, now, body }] = vectors as [(typeof vectors)[number]];
 
 const folder = sharedFolder();
-let bodyFile: string;
-
-beforeAll(() => {
-  bodyFile = join(folder, "body.json");
-  writeFileSync(bodyFile, genuine.body);
-});
+const bodyFile = join(folder, "body.json");
+writeFileSync(bodyFile, body);
 
 function run(args: readonly string[], options: RunOptions = {}) {
   return runTvs(["verify-webhook", ...args], { dataDir: join(folder, "data"), ...options });

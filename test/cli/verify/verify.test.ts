@@ -1,26 +1,25 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { expect, test } from "bun:test";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
+import { refusalReasons } from "../../../src/partner/reasons.ts";
 import { statement } from "../../api/openapi/examples.ts";
-import { audience, issuer } from "../../fixtures/envelope-tokens.ts";
-import { makeFolder } from "../../harness/folder.ts";
+import { audience, issuer, keys } from "../../fixtures/envelope-tokens.ts";
+import { envelopes, offlinePack, pack, statusList } from "../../fixtures/status-lists.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
-let temp: string;
-let remove: () => Promise<void>;
-
-beforeEach(async () => {
-  ({ path: temp, remove } = makeFolder());
-});
-afterEach(() => remove());
+const temp = sharedFolder();
 
 async function save(name: string, content: string | Uint8Array): Promise<string> {
   const path = join(temp, name);
-  await writeFile(path, content);
+  await Bun.write(path, content);
   return path;
 }
+
+const file = input("valid.json");
+const signer = ["--issuer", issuer, "--audience", audience];
 
 test.each([
   [["valid.json"], 0],
@@ -82,17 +81,17 @@ test("tvs verify of a JSON document above 32 MiB exits with 2 (INPUT_TOO_LARGE)"
 });
 
 test("tvs verify of a folder verifies its files in order, skips key files, and reports a folder in it", async () => {
-  await save("b.json", await fixture("valid.json"));
-  await save("a.jws", await fixture("valid-bare.jws"));
-  const set = await save("jwks.json", await readFile(jwks));
-  await mkdir(join(temp, "older"));
-  const args = ["--jwks", set, "--issuer", issuer, "--audience", audience, "--json", temp];
-  const { code, objects } = await run(args);
+  const folder = join(temp, "folder");
+  await mkdir(join(folder, "older"), { recursive: true });
+  await save("folder/b.json", await fixture("valid.json"));
+  await save("folder/a.jws", await fixture("valid-bare.jws"));
+  const set = await save("folder/jwks.json", await readFile(jwks));
+  const { code, objects } = await run(["--jwks", set, ...signer, "--json", folder]);
   expect(code).toBe(2);
   expect(objects.map(({ file, reason }) => [file, reason])).toEqual([
-    [join(temp, "a.jws"), null],
-    [join(temp, "b.json"), null],
-    [join(temp, "older"), "FOLDER_NESTED"],
+    [join(folder, "a.jws"), null],
+    [join(folder, "b.json"), null],
+    [join(folder, "older"), "FOLDER_NESTED"],
   ]);
 });
 
@@ -129,15 +128,15 @@ test("tvs verify describes an error response or a web page in one line, with the
 
 test("tvs verify reads its settings from the environment", async () => {
   const full = { TVS_VERIFY_JWKS: jwks, TVS_VERIFY_ISSUER: issuer, TVS_VERIFY_AUDIENCE: audience };
-  expect((await run([input("valid.json")], { env: full })).code).toBe(0);
+  expect((await run([file], { env: full })).code).toBe(0);
   const history = { ...full, TVS_VERIFY_JWKS: "", TVS_VERIFY_KEY_HISTORY: keyHistory };
-  expect((await run([input("valid.json")], { env: history })).code).toBe(0);
+  expect((await run([file], { env: history })).code).toBe(0);
 });
 
 test("tvs verify --now verifies as of the given time", async () => {
-  const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", input("valid.json")]);
+  const early = await run([...settings, "--json", "--now", "2026-03-01T09:28:59Z", file]);
   expect([early.code, early.objects[0]?.reason]).toEqual([1, "ISSUED_IN_FUTURE"]);
-  expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", input("valid.json")])).code).toBe(0);
+  expect((await run([...settings, "--now", "2046-03-01T00:00:00Z", file])).code).toBe(0);
 });
 
 test("tvs verify shows how many people a statement covers, and each of its rows", async () => {
@@ -153,41 +152,108 @@ test("tvs verify shows how many people a statement covers, and each of its rows"
   expect(objects).toMatchObject([{ valid: true, verificationId: statementId, statement: { rows, summary } }]);
 });
 
-const file = input("valid.json");
-const expected = ["--issuer", "x", "--audience", "y", file];
-const signer = ["--issuer", issuer, "--audience", audience, file];
-const alone = ["--key-history", keyHistory, ...signer];
-const withKeys = [...settings, file];
+test.each([
+  [
+    "a genuine answer NOT_FOUND as valid, with the answer in red",
+    [...settings, input("valid-not-found.json")],
+    ["\u001b[31mAnswer on 1 March 2026: NOT_FOUND, not eligible, TEACHER_NOT_FOUND\u001b[0m"],
+  ],
+  [
+    "in amber that the licence of an old answer has ended, with the URL of today's answer",
+    [...settings, "--now", "2030-06-01T00:00:00Z", file],
+    [
+      "\u001b[33mAnswer on 1 March 2026: VALID, eligible\u001b[0m",
+      "\u001b[33mThe licence it speaks of ended on 31 May 2027. Today's answer: https://teachers.example/?tId=204417\u001b[0m",
+    ],
+  ],
+])("tvs verify shows %s, and no green word", async (_name, args, lines) => {
+  const { code, stdout } = await run(args, { color: true });
+  expect(code).toBe(0);
+  const [first, second, ...more] = stdout.split("\n");
+  expect(first).toStartWith("valid  ");
+  expect(second).toBe("  signature       genuine");
+  expect(more.slice(0, lines.length)).toEqual(lines.map((line) => `  ${line}`));
+  expect(stdout).not.toContain("\u001b[32m");
+});
+
+test('tvs verify prints FAILED for a failed check and "not made" for a skipped check', async () => {
+  const { stdout } = await run([...settings, input("compromised.json")]);
+  expect(stdout).toContain("  FAILED   compromise ");
+  expect(stdout).toContain("  not made window ");
+  expect(stdout).not.toMatch(/^ *(NO|--) /m);
+});
+
+const alone = ["--key-history", keyHistory, ...signer, file];
+
+test("tvs verify says in its text and its JSON if trust rests on the key history alone", async () => {
+  const both = await run([...settings, file]);
+  expect([both.code, both.stdout]).toEqual([0, expect.not.stringContaining("rests on")]);
+  const { code, stdout } = await run(alone);
+  const [kid, signedAt] = [keys.active.kid, "2026-02-01T00:00:00Z"];
+  expect(code).toBe(0);
+  expect(stdout).toContain(`trust rests on ${keyHistory} alone, signed by key ${kid} on ${signedAt}`);
+  const { objects } = await run([...alone, "--json"]);
+  const basis = { basis: "key-history", historySigner: kid, historySignedAt: signedAt };
+  expect(objects[0]?.trust).toEqual(basis);
+});
+
+const listed = Object.values(envelopes)[0]?.input ?? "";
+
+test("tvs verify shows the status list's verdict and the day of the list", async () => {
+  const file = await save("listed.json", listed);
+  const clear = await save("clear.jwt", statusList(pack()));
+  const set = await save("set.jwt", statusList(pack(0)));
+  const good = await run([...settings, "--status-list", clear, file]);
+  expect(good.code).toBe(0);
+  expect(good.stdout).toContain("status list     not withdrawn on 2026-03-01T11:00:00Z");
+  const bad = await run([...settings, "--status-list", set, file]);
+  expect(bad.code).toBe(1);
+  expect(bad.stdout).toContain(`WITHDRAWN_SINCE: ${refusalReasons.WITHDRAWN_SINCE.explanation}`);
+  expect(bad.stdout).toContain("status list     withdrawn on 2026-03-01T11:00:00Z");
+  const { objects } = await run([...settings, "--json", "--status-list", set, file]);
+  const found = { idx: 0, signedAt: "2026-03-01T11:00:00Z", withdrawn: true };
+  expect(objects[0]?.statusList).toMatchObject(found);
+});
+
+test("tvs verify --pack needs only the audience, and says that trust rests on the pack unless --anchor pins its key", async () => {
+  const envelope = await save("packed/0.json", listed);
+  const file = await save(
+    "packed/pack.json",
+    offlinePack(await readFile(keyHistory, "utf8"), [statusList(pack())]),
+  );
+  const verify = (...words: string[]) => run(["--pack", file, "--audience", audience, ...words]);
+  const alone = await verify(envelope);
+  expect(alone.code).toBe(0);
+  const signed = `signed by key ${keys.active.kid} on 2026-02-01T00:00:00Z`;
+  expect(alone.stdout).toContain(`trust rests on ${file} alone, ${signed}; --anchor pins its signer`);
+  const pinned = await verify("--anchor", keys.active.kid, envelope);
+  expect([pinned.code, pinned.stdout]).toEqual([0, expect.not.stringContaining("trust rests on")]);
+  const wrong = await verify("--anchor", keys.retired.kid, "--json", envelope);
+  expect(wrong.objects[0]?.reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  // A folder's offline pack is not read as an envelope.
+  const { objects } = await verify("--json", join(temp, "packed"));
+  expect(objects.map((one) => one.file)).toEqual([envelope]);
+});
+
+const also = (...words: string[]) => [...settings, file, ...words];
 test.each<[string, string[], string]>([
-  ["no keys", signer, "no keys to verify with"],
+  ["no keys", [...signer, file], "no keys to verify with"],
   ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
   ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
   ["no input", settings, "nothing to verify"],
-  ["a wrong --now", [...settings, "--now", "yesterday", file], "--now"],
-  ["a key set file that does not exist", ["--jwks", "/no/such", ...expected], "/no/such"],
-  ["an endless key set", ["--jwks", "/dev/zero", ...expected], "larger than 4 MiB"],
-  ["an anchor without a key history", ["--jwks", jwks, ...signer, "--anchor", "x"], "--key-history FILE"],
+  ["a wrong --now", also("--now", "yesterday"), "--now"],
+  ["a key set file that does not exist", ["--jwks", "/no/such", ...signer, file], "/no/such"],
+  ["an endless key set", ["--jwks", "/dev/zero", ...signer, file], "larger than 4 MiB"],
+  ["an anchor and no history", ["--jwks", jwks, ...signer, file, "--anchor", "x"], "--key-history FILE"],
   ["an empty anchor", [...alone, "--anchor", ""], "--anchor is empty"],
   ["a malformed anchor", [...alone, "--anchor", "active"], "43 characters"],
-  [
-    "--max-age without a status list",
-    [...withKeys, "--max-age", "1d"],
-    "--max-age is for status lists: give",
-  ],
-  [
-    "a wrong --max-age",
-    [...withKeys, "--max-age", "soon", "--status-list", "x"],
-    "--max-age must be a duration",
-  ],
-  ["an empty --status-list", [...withKeys, "--status-list", ""], "--pack or --status-list is empty"],
-  ["an empty --pack", [...withKeys, "--pack", ""], "--pack or --status-list is empty"],
-  ["a status list file that does not exist", [...withKeys, "--status-list", "x.jwt"], "x.jwt cannot be read"],
-  ["an offline pack file that does not exist", [...withKeys, "--pack", "x.json"], "x.json cannot be read"],
-  [
-    "a key history in place of an offline pack",
-    [...withKeys, "--pack", keyHistory],
-    `${keyHistory} is no offline pack: fetch it`,
-  ],
+  ["--max-age alone", also("--max-age", "1d"), "--max-age is for status lists: give"],
+  ["a wrong --max-age", also("--max-age", "soon", "--status-list", "x"), "--max-age must be a duration"],
+  ["an empty --status-list", also("--status-list", ""), "--pack or --status-list is empty"],
+  ["an empty --pack", also("--pack", ""), "--pack or --status-list is empty"],
+  ["no status list file", also("--status-list", "x.jwt"), "x.jwt cannot be read: check the path"],
+  ["no offline pack file", also("--pack", "x.json"), "x.json cannot be read: check the path"],
+  ["a history as its pack", also("--pack", keyHistory), `${keyHistory} is no offline pack: fetch it`],
 ])("tvs verify with %s exits with 2 and one line", async (_name, args, expected) => {
   await expectRefusal(run(args), 2, expected);
 });

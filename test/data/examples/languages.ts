@@ -2,7 +2,7 @@
 
 import { test } from "bun:test";
 import { join } from "node:path";
-import { runToEnd, type Service, startService } from "../../harness/program.ts";
+import { runToEnd } from "../../harness/program.ts";
 
 const examples = join(import.meta.dir, "../../../data/examples");
 
@@ -105,9 +105,3 @@ export const languages: readonly Language[] = [
   script("php", "php", has("php") ? ["php"] : null),
   java,
 ];
-
-/** Starts a sandbox in a folder. @returns the service, and the API key that the sandbox prints */
-export async function startSandbox(folder: string): Promise<{ service: Service; apiKey: string }> {
-  const service = await startService({ dataDir: join(folder, "data"), args: ["--sandbox"] });
-  return { service, apiKey: /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "" };
-}

@@ -2,23 +2,14 @@ import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import vectors from "../../fixtures/webhooks/vectors.json" with { type: "json" };
+import { waitForAnswer } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { runToEnd } from "../../harness/program.ts";
 import { chosenFor, environment, languages, testEach } from "./languages.ts";
 
-type Vector = {
-  readonly name: string;
-  readonly secret: string;
-  readonly now: string;
-  readonly body: string;
-  readonly signature: string;
-  readonly valid: boolean;
-  readonly reason: string | null;
-};
-
-const vectorsFile = join(import.meta.dir, "../../fixtures/webhooks/vectors.json");
-const vectors: Vector[] = await Bun.file(vectorsFile).json();
+type Vector = (typeof vectors)[number];
 
 const folder = sharedFolder();
 
@@ -29,14 +20,10 @@ async function check(start: readonly string[], { secret, now, body, signature }:
   return runToEnd(words, { env: environment(folder, { TVS_WEBHOOK_SECRET: secret }) });
 }
 
-async function statusOf(url: string, request: RequestInit): Promise<number> {
-  const giveUpMs = performance.now() + 30_000;
-  for (;;) {
-    const answer = await fetch(url, request).catch(() => null);
-    if (answer !== null) return answer.status;
-    if (performance.now() > giveUpMs) throw new Error(`nothing listens at ${url}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+/** @returns the status of the answer, as soon as something listens */
+async function statusOf(url: string, request: RequestInit): Promise<number | undefined> {
+  const ask = () => fetch(url, request).catch(() => null);
+  return (await waitForAnswer(ask, (answer) => answer !== null))?.status;
 }
 
 /** A delivery of this moment with some digests; `genuine` is replaced by the right one. */

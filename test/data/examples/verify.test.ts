@@ -38,14 +38,19 @@ const verdicts = ["valid", "refused", "undecidable"];
 
 type Case = { readonly name: string; readonly words: readonly string[]; readonly expected: string };
 
-/** Writes an input into the folder of the tests. @returns its case */
-async function caseOf(name: string, input: string | Uint8Array, expected: string): Promise<Case> {
+/** Writes a file into the folder of the tests. @returns its path */
+async function place(name: string, content: string | Uint8Array): Promise<string> {
   const file = join(folder, `case-${name.replaceAll(/\W+/g, "-")}`);
-  await writeFile(file, input);
-  return { name, words: wordsOf(file, null, null), expected };
+  await writeFile(file, content);
+  return file;
 }
 
-function wordsOf(input: string, jwks: string | null, keyHistory: string | null): string[] {
+/** Writes an input. @returns its case */
+async function caseOf(name: string, input: string | Uint8Array, expected: string): Promise<Case> {
+  return { name, words: wordsOf(await place(name, input)), expected };
+}
+
+function wordsOf(input: string, jwks: string | null = null, keyHistory: string | null = null): string[] {
   const keys = [jwks ?? "jwks.json", keyHistory ?? "history.jose"];
   return [input, ...keys.map((name) => join(fixtures, "keys", name)), issuer, audience];
 }
@@ -79,10 +84,7 @@ async function clockCases(): Promise<Case[]> {
     ["valid from in an hour", { iat: now, nbf: now + 3600 }, "refused"],
     ["valid since an hour", { iat: now, nbf: now - 3600 }, "valid"],
   ] as const;
-  const cases = made.map(([name, change, expected]) =>
-    caseOf(name, JSON.stringify(envelope(change)), expected),
-  );
-  return Promise.all(cases);
+  return Promise.all(made.map(([name, change, due]) => caseOf(name, JSON.stringify(envelope(change)), due)));
 }
 
 /** Two languages run every answer, the others one answer with each kind of list. */
@@ -92,22 +94,17 @@ function listCasesOf({ isWhole }: Language, all: readonly Case[]): readonly Case
 }
 
 /** One answer with each kind of list, and each answer without a list and with one that withdraws it. */
-async function listCases(folder: string): Promise<Case[]> {
+async function listCases(): Promise<Case[]> {
   const now = Math.floor(Date.now() / 1000);
   // A list of exactly seven days is older when the example reads it.
   const { "seven days old": _, ...kinds } = kindsAt(now);
   const history = await Bun.file(join(fixtures, "keys", "history.jose")).text();
-  const place = async (name: string, content: string) => {
-    const file = join(folder, name.replaceAll(/\W+/g, "-"));
-    await writeFile(file, content);
-    return file;
-  };
   const all = Object.entries(envelopesAt(now)).flatMap(([name, one], index) => {
     const asked = Object.entries(kinds).filter(
       ([kind]) => index === 0 || (kind === "set" && one.alone === null),
     );
     return [["none", null] as const, ...asked].map(async ([kind, list]): Promise<Case> => {
-      const words = wordsOf(await place(`of ${name}`, one.input), null, null);
+      const words = wordsOf(await place(`of ${name}`, one.input));
       const [only = "", ...others] = list?.lists ?? [];
       const isAlone = kind !== "set" && only !== "" && others.length === 0;
       const content = isAlone ? `${only}\n` : offlinePack(history, list?.lists ?? []);
@@ -119,28 +116,23 @@ async function listCases(folder: string): Promise<Case[]> {
 }
 
 /** A genuine envelope in other encodings and as mail hands it on, with keys that an editor saved in UTF-16. */
-async function damagedCases(folder: string): Promise<Case[]> {
-  const write = async (name: string, content: string | Uint8Array) => {
-    const file = join(folder, name);
-    await writeFile(file, content);
-    return file;
-  };
+async function damagedCases(): Promise<Case[]> {
   const json = JSON.stringify(envelope({ iat: Math.floor(Date.now() / 1000) }));
   const keyText = (name: string) => Bun.file(join(fixtures, "keys", name)).text();
   const [jwks, history] = [await keyText("jwks.json"), await keyText("history.jose")];
   const inUtf16 = await Promise.all([
-    write("jwks-utf-16.json", utf16(`\uFEFF${jwks}`, "le")),
-    write("history-utf-16.jose", utf16(`\uFEFF${history}`, "be")),
+    place("jwks-utf-16.json", utf16(`\uFEFF${jwks}`, "le")),
+    place("history-utf-16.jose", utf16(`\uFEFF${history}`, "be")),
   ]);
-  const pack = await write("pack-utf-16.json", utf16(`\uFEFF${offlinePack(history, [])}`, "le"));
-  const genuine = await write("genuine.json", json);
+  const pack = await place("pack-utf-16.json", utf16(`\uFEFF${offlinePack(history, [])}`, "le"));
+  const genuine = await place("genuine.json", json);
   const texts = Object.entries(damagedTexts(json)).map(([name, { bytes, verdict }]) =>
     caseOf(name, bytes, verdict === "valid" ? "valid" : "TEXT_DAMAGED"),
   );
   return [
     ...(await Promise.all(texts)),
     { name: "keys in UTF-16", words: [genuine, ...inUtf16, issuer, audience], expected: "valid" },
-    { name: "a pack in UTF-16", words: [...wordsOf(genuine, null, null), pack], expected: "valid" },
+    { name: "a pack in UTF-16", words: [...wordsOf(genuine), pack], expected: "valid" },
   ];
 }
 
@@ -197,9 +189,9 @@ const casesOf: Readonly<Record<string, (language: Language) => Promise<readonly 
     ...(await clockCases()),
   ],
   "finds a withdrawn answer as the verifier does": async (language) =>
-    listCasesOf(language, await listCases(folder)),
-  "reads UTF-16, and refuses no genuine text that mail or an editor has changed": () => damagedCases(folder),
-  "refuses every other type of token that the service signs": () => typeCases(),
+    listCasesOf(language, await listCases()),
+  "reads UTF-16, and refuses no genuine text that mail or an editor has changed": damagedCases,
+  "refuses every other type of token that the service signs": typeCases,
 };
 for (const [name, cases] of Object.entries(casesOf)) {
   testEach(
@@ -215,7 +207,7 @@ for (const [name, cases] of Object.entries(casesOf)) {
 
 testEach("the example verify refuses a member that comes twice, however far apart", async (language) => {
   const [first = "", ...start] = await language.prepare("verify", folder);
-  const words = wordsOf(join(folder, "long.json"), null, null);
+  const words = wordsOf(join(folder, "long.json"));
   const genuine = envelope({ iat: Math.floor(Date.now() / 1000) });
   // As many members before the long text as a reader that keeps the last of two finds in all.
   const result = genuine.result as { eligible: boolean };

@@ -1,10 +1,15 @@
+/** The files that an installation has: the Debian package, and the systemd units of an installation by hand. */
+
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasDpkgDeb, makeDebianPackage } from "../../.ci/debian.ts";
 import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
 import { listWorks } from "../../.ci/notices.ts";
+import words from "../../data/commands.json" with { type: "json" };
+import { readServeConfig } from "../../src/config.ts";
+import { printedLines } from "../blackbox/printed-commands.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const parts = {
@@ -88,26 +93,29 @@ const canMount =
   spawnSync("unshare", ["-m", "true"]).status === 0 &&
   ["useradd", "groupadd", "usermod"].every(isThere);
 
-/** Configures the package in such a namespace. @param before lines of a shell @returns the output of the lines `after` */
-async function configured(before: string, after: string): Promise<string> {
+/** Runs a script in such a namespace, whose folders are in `folder`. @returns the script's output */
+function runApart(folder: string, lines: readonly string[]) {
+  mkdirSync(join(folder, "lib"));
+  const script = [
+    "set -e",
+    "cp -r --no-preserve=links /etc etc",
+    "mount --bind etc /etc; mount --bind lib /var/lib",
+    "sed -i '/^tvs:/d' /etc/passwd /etc/group /etc/shadow /etc/gshadow",
+    ...lines,
+  ].join("\n");
+  const env = { ...process.env, PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
+  const options = { cwd: folder, encoding: "utf8", env } as const;
+  const { status, stdout, stderr } = spawnSync("unshare", ["-m", "sh", "-c", script], options);
+  expect([status, status === 0 ? "" : stderr]).toEqual([0, ""]);
+  return { stdout: stdout.trim(), stderr };
+}
+
+/** Configures the package apart. @param before lines of a shell @returns the output of the lines `after` */
+function configured(before: string, after: string): Promise<string> {
   return withTempDir(async (folder) => {
-    mkdirSync(join(folder, "lib"));
     writeFileSync(join(folder, "tvs.env"), "");
     writeFileSync(join(folder, "postinst"), postinst.replaceAll("/usr/share/tvs", folder));
-    const setUp = [
-      "set -e",
-      `cp -r --no-preserve=links /etc '${folder}/etc'`,
-      `mount --bind '${folder}/etc' /etc`,
-      `mount --bind '${folder}/lib' /var/lib`,
-      "sed -i '/^tvs:/d' /etc/passwd /etc/group /etc/shadow /etc/gshadow",
-      before,
-      `said='${folder}/said'; sh '${folder}/postinst' configure >"$said"`,
-      after,
-    ].join("\n");
-    const env = { ...process.env, PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
-    const ended = spawnSync("unshare", ["-m", "sh", "-c", setUp], { encoding: "utf8", env });
-    expect([ended.status, ended.status === 0 ? "" : ended.stderr]).toEqual([0, ""]);
-    return ended.stdout.trim();
+    return runApart(folder, [before, `said='${folder}/said'; sh postinst configure >"$said"`, after]).stdout;
   });
 }
 
@@ -144,3 +152,75 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     expect(await configured(before, after)).toBe("root 700\nelsewhere");
   });
 });
+
+const unitFolder = join(import.meta.dir, "../../data/systemd");
+const units = readdirSync(unitFolder).filter((name) => name !== "tvs.env");
+const textOf = (name: string) => readFileSync(join(unitFolder, name), "utf8");
+const analyze = Bun.which("systemd-analyze");
+
+test.skipIf(analyze === null)("systemd-analyze finds no error in the units", () =>
+  withTempDir(async (copies) => {
+    // systemd looks for the program too, which is not installed here.
+    const programs = /\/usr\/(local\/bin\/tvs|bin\/curl)/g;
+    for (const name of units)
+      writeFileSync(join(copies, name), textOf(name).replaceAll(programs, "/bin/true"));
+    for (const name of units) {
+      const command = [analyze ?? "", "verify", "--man=no", join(copies, name)];
+      const { exitCode, stderr } = Bun.spawnSync(command, { stderr: "pipe" });
+      expect([name, exitCode, `${stderr}`]).toEqual([name, 0, ""]);
+    }
+  }),
+);
+
+test("the units of backup and import have the same hardening as the service's unit", () => {
+  const hardening = (name: string) => textOf(name).split("UMask=0077\n")[1]?.split("\n[Install]")[0]?.trim();
+  const service = hardening("tvs.service");
+  for (const line of ["NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes", "MemoryMax=75%"])
+    expect(service?.split("\n")).toContain(line);
+  for (const name of ["tvs-backup.service", "tvs-import.service"]) {
+    expect([name, hardening(name)]).toEqual([name, service]);
+    expect(textOf(name)).toContain("\nUser=tvs\nGroup=tvs\n");
+  }
+});
+
+test("tvs serve reads every setting of tvs.env, which says how a proxy deletes Client-Cert", () => {
+  const text = textOf("tvs.env");
+  const pairs = text.split("\n").filter((line) => /^#?TVS_\w+=./.test(line));
+  const environment = Object.fromEntries(pairs.map((line) => line.replace("#", "").split(/=(.*)/)));
+  expect(readServeConfig({}, environment)).toMatchObject({
+    ...{ dataDir: "/var/lib/tvs", port: 8080, adminPort: 9464, accessLog: true },
+    ...{ issuer: "https://verify.example.gov", trustedProxies: ["127.0.0.1"] },
+  });
+  for (const line of ['proxy_set_header Client-Cert "";', "header_up -Client-Cert"])
+    expect(text).toContain(line);
+  const deletes = "Each must delete the Client-Cert that callers send";
+  expect(words.serve.options["client-cert-from"]).toContain(deletes);
+});
+
+test.skipIf(!canMount)(
+  "the manual's commands for an installation by hand put each file into its folder",
+  () =>
+    withTempDir(async (home) => {
+      cpSync(unitFolder, home, { recursive: true });
+      writeFileSync(join(home, "tvs"), "#!/bin/sh\n");
+      mkdirSync(join(home, "bin"));
+      const lines = printedLines("data/help/install.md", "Without the package")
+        .map((line) => line.replace("sudo ", ""))
+        .filter((line) => !/^systemctl|^-u tvs /.test(line));
+      const paths = "/usr/local/bin/tvs /var/lib/tvs /etc/tvs/tvs.env /etc/systemd/system/tvs.service";
+      const { stdout, stderr } = runApart(home, [
+        "mkdir -p /etc/systemd/system; mount --bind bin /usr/local/bin",
+        ...lines,
+        `stat -c '%n %U:%G %a' ${paths}`,
+        "ls /etc/systemd/system | grep -c '^tvs'",
+      ]);
+      const found = [
+        "/usr/local/bin/tvs root:root 755",
+        "/var/lib/tvs tvs:tvs 700",
+        "/etc/tvs/tvs.env root:tvs 640",
+        "/etc/systemd/system/tvs.service root:root 644",
+        "5",
+      ];
+      expect([stdout.split("\n"), stderr]).toEqual([found, ""]);
+    }),
+);
