@@ -4,9 +4,6 @@ import { createEvent } from "../../src/domain/events.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { bind, type Driver, type SqlStatement } from "../../src/store/driver/driver.ts";
 import { eventStatements } from "../../src/store/events.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
@@ -25,15 +22,15 @@ describeDrivers("events", (_kind, database) => {
 
   beforeAll(async () => {
     driver = database.driver();
-    const partners = createPartnerStore(driver);
+    const { partners, teachers } = database.stores();
     for (const id of partnerIds) await partners.add(aPartner(id), anApiKey(id, `key-${id}`));
     const writes = Array.from({ length: teacherCount }, (_, n) => aTeacherWrite(`R/${n + 1}`));
-    await createTeacherStore(driver).apply(writes.map((write) => ({ ...write, events: [] })));
+    await teachers.apply(writes.map((write) => ({ ...write, events: [] })));
   });
 
   /** Draws terms: event types, a teacher filter, and no endpoint, an enabled or a disabled one. */
   async function drawTerms(): Promise<Map<string, Terms>> {
-    const [partners, webhooks] = [createPartnerStore(driver), createWebhookStore(driver)];
+    const { partners, webhooks } = database.stores();
     const drawn = new Map<string, Terms>();
     for (const partnerId of partnerIds) {
       const { disabledAt } = await partners.disable(partnerId, isLikely(0.25) ? at : null);

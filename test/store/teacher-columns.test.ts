@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import {
@@ -13,9 +13,8 @@ import { createImportStore } from "../../src/store/imports.ts";
 import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { makeFolder } from "../harness/folder.ts";
+import { sharedFolder } from "../harness/folder.ts";
 import { beginImport, commitChunk } from "../harness/imports.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
@@ -68,15 +67,11 @@ function lookedUp(stored: StoredTeacher): Record<string, unknown> {
 describeDrivers("a teacher's columns", (_kind, database) => {
   let driver: Driver;
   let teachers: TeacherStore;
-  let folder: Awaited<ReturnType<typeof makeFolder>>;
+  const folder = sharedFolder();
 
   beforeAll(async () => {
     driver = database.driver();
-    teachers = createTeacherStore(driver);
-    folder = makeFolder();
-  });
-  afterAll(async () => {
-    await folder.remove();
+    ({ teachers } = database.stores());
   });
 
   async function expectEverywhere(content: TeacherContent, version: number): Promise<StoredTeacher> {
@@ -123,7 +118,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
   });
 
   test("an import writes a whole record, and each single field, in the same way", async () => {
-    const imports = createImportStore(driver, folder.path);
+    const imports = createImportStore(driver, folder);
     const at = 1;
     const first = await beginImport(imports);
     const applied = { ...first, applied: 1, inserted: 1 };

@@ -2,11 +2,7 @@ import { expect, test } from "bun:test";
 import { ConflictError } from "../../src/domain/configuration.ts";
 import { keepPartnerEventsMs, prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { bind } from "../../src/store/driver/driver.ts";
-import { createPartnerEventStore } from "../../src/store/partner-events.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createSettingsStore } from "../../src/store/settings.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { catchError } from "../harness/rejection.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
@@ -19,7 +15,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     const [driver, other] = [database.driver(), await database.another()];
     const stores = [createWatchStore(driver), createWatchStore(other)] as const;
     try {
-      const partners = createPartnerStore(driver);
+      const { partners } = database.stores();
       for (const id of ["a", "b"])
         await partners.add({ ...aPartner(id), watchLimit: 100 }, anApiKey(id, `key-${id}`));
       const [one] = stores;
@@ -63,11 +59,9 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
   });
 
   test("a change of a watch list is refused if the partner's credential or terms changed since authentication", async () => {
-    const driver = database.driver();
-    const [watches, webhooks] = [createWatchStore(driver), createWebhookStore(driver)];
-    const partners = createPartnerStore(driver);
+    const { watches, webhooks, partners, settings } = database.stores();
     await partners.add(aPartner("own"), anApiKey("own", "key-own"));
-    const before = await createSettingsStore(driver).revision();
+    const before = await settings.revision();
     const change = { add: ["R/A/B/1"], remove: [] };
     expect(await watches.change("own", change, before)).toBe(1);
     expect(await webhooks.retry("none", 1, { partnerId: "own", revision: before })).toBe("not known");
@@ -81,7 +75,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
 
   test("events for fetching are deleted after thirty days, oldest first, except the newest of the old ones", async () => {
     const driver = database.driver();
-    const partners = createPartnerStore(driver);
+    const { partners, partnerEvents } = database.stores();
     const now = 100 * 86_400_000;
     const limit = now - keepPartnerEventsMs;
     // `late` has an old event after a kept one: kept events have no gap. `busy` has more events than one step deletes.
@@ -96,13 +90,13 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
       const insert = "INSERT INTO partner_events SELECT ?, 1000 + key, value FROM json_each(?)";
       await driver.batch([bind(insert, [id, JSON.stringify(times)])]);
     }
-    await prunePartnerEvents(createPartnerEventStore(driver), { now: () => now });
+    await prunePartnerEvents(partnerEvents, { now: () => now });
     const sql = "SELECT event - 1000 AS position FROM partner_events WHERE partner_id = ? ORDER BY event";
     const left = async (id: string) =>
       (await driver.query(sql, [id])).map(({ position }) => Number(position));
     expect(await Promise.all(Object.keys(rows).map(left))).toEqual([
       ...[[2], [0, 1], [0, 1, 2, 3], [1_199, 1_200, 1_201]],
     ]);
-    expect(await createPartnerEventStore(driver).prunable(limit)).toEqual([]);
+    expect(await partnerEvents.prunable(limit)).toEqual([]);
   });
 });
