@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import {
   mayBePruned,
@@ -49,93 +49,88 @@ test("a retention period is given in days or years, and a year is 366 days", () 
     expect(() => parseRetention(text)).toThrow("--keep-attestations");
 });
 
-describe("attestations older than the retention period", () => {
-  test("retention deletes all old attestations across several tiles, and keeps their leaf hashes", () =>
-    withAged(700, async ({ sign, prune, age, ids, store }) => {
-      await sign();
-      age(600);
-      expect(await prune()).toBe(600);
-      expect((await ids())[0]).toBe(601);
-      expect(await prune()).toBe(0);
-      expect(await store.size()).toBe(700);
-    }));
+test("retention deletes all old attestations across several tiles, and keeps their leaf hashes", () =>
+  withAged(700, async ({ sign, prune, age, ids, store }) => {
+    await sign();
+    age(600);
+    expect(await prune()).toBe(600);
+    expect((await ids())[0]).toBe(601);
+    expect(await prune()).toBe(0);
+    expect(await store.size()).toBe(700);
+  }));
 
-  test("retention stores a signed note of how far it deleted, which no other text can replace", () =>
-    withAged(50, async ({ sign, prune, age, store, pinned }) => {
-      await sign();
-      age(20);
-      await prune();
-      const [log] = await store.logs();
-      if (log === undefined) throw new Error("there is no log");
-      const note = (await store.retention()) ?? "";
-      expect(await verifyRetentionNote(note, log)).toEqual({
-        position: 20,
-        issuedBefore: startAt / 1000 + 21,
-      });
-      const moved = note.replace("\n20\n", "\n21\n");
-      for (const other of [moved, pinned.note ?? "", "", note.replaceAll("verify.example", "other.example")])
-        expect(await verifyRetentionNote(other, log)).toBeNull();
-      // The first line tells a retention note from a checkpoint, which the same key signs.
-      const signed = await signRetentionNote({ position: 1, issuedBefore: 2 }, log, secrets);
-      expect(await verifyRetentionNote(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
-    }));
+test("retention stores a signed note of how far it deleted, which no other text can replace", () =>
+  withAged(50, async ({ sign, prune, age, store, pinned }) => {
+    await sign();
+    age(20);
+    await prune();
+    const [log] = await store.logs();
+    if (log === undefined) throw new Error("there is no log");
+    const note = (await store.retention()) ?? "";
+    const deleted = { position: 20, issuedBefore: startAt / 1000 + 21 };
+    expect(await verifyRetentionNote(note, log)).toEqual(deleted);
+    const moved = note.replace("\n20\n", "\n21\n");
+    // The first line tells a retention note from a checkpoint, which the same key signs.
+    for (const other of [moved, pinned.note ?? "", "", note.replaceAll("verify.example", "other.example")])
+      expect(await verifyRetentionNote(other, log)).toBeNull();
+    expect(await signRetentionNote(deleted, log, secrets)).toBe(note);
+  }));
 
-  test("retention deletes nothing until the log has a pinned checkpoint", () =>
-    withAged(5, async ({ retaining, sign, prune, age }) => {
-      age(3);
-      expect(await prune()).toBe(0);
-      await sign();
-      const unpinned = { ...retaining, pinned: aPinnedCheckpoint() };
-      expect(await pruneAttestations(unpinned)).toMatchObject({ deleted: 0 });
-      expect(await prune()).toBe(3);
-    }));
+test("retention deletes nothing until the log has a pinned checkpoint", () =>
+  withAged(5, async ({ retaining, sign, prune, age }) => {
+    age(3);
+    expect(await prune()).toBe(0);
+    await sign();
+    const unpinned = { ...retaining, pinned: aPinnedCheckpoint() };
+    expect(await pruneAttestations(unpinned)).toMatchObject({ deleted: 0 });
+    expect(await prune()).toBe(3);
+  }));
 
-  test.each([
-    ["is not what was logged", "UPDATE attestations SET jws = ?1 WHERE id = 3", 2, 3],
-    ["was removed", "DELETE FROM attestations WHERE id = 3 AND ?1 IS NOT NULL", 2, 3],
-    ["has another leaf", "UPDATE log_tiles SET hashes = zeroblob(320) WHERE ?1 IS NOT NULL", 0, 1],
-  ])("retention stops at an attestation that %s", (_what, change, deleted, held) =>
-    withAged(10, async ({ retaining, sign, age, driver, ids }) => {
-      await sign();
-      const { jws } = aSignedAttestation(1);
-      await driver.batch([{ sql: change, args: [jws] }]);
-      age(8);
-      expect(await pruneAttestations(retaining)).toEqual({ deleted, held });
-      expect((await ids()).length).toBeGreaterThan(6);
-    }),
-  );
+test.each([
+  ["is not what was logged", "UPDATE attestations SET jws = ?1 WHERE id = 3", 2, 3],
+  ["was removed", "DELETE FROM attestations WHERE id = 3 AND ?1 IS NOT NULL", 2, 3],
+  ["has another leaf", "UPDATE log_tiles SET hashes = zeroblob(320) WHERE ?1 IS NOT NULL", 0, 1],
+])("retention stops at an attestation that %s", (_what, change, deleted, held) =>
+  withAged(10, async ({ retaining, sign, age, driver, ids }) => {
+    await sign();
+    const { jws } = aSignedAttestation(1);
+    await driver.batch([{ sql: change, args: [jws] }]);
+    age(8);
+    expect(await pruneAttestations(retaining)).toEqual({ deleted, held });
+    expect((await ids()).length).toBeGreaterThan(6);
+  }),
+);
 
-  test("retention decides by an attestation's signed time, not by its column", () =>
-    withAged(10, async ({ sign, prune, age, driver }) => {
-      await sign();
-      await driver.batch([{ sql: "UPDATE attestations SET issued_at = 0", args: [] }]);
-      age(2);
-      expect(await prune()).toBe(2);
-    }));
+test("retention decides by an attestation's signed time, not by its column", () =>
+  withAged(10, async ({ sign, prune, age, driver }) => {
+    await sign();
+    await driver.batch([{ sql: "UPDATE attestations SET issued_at = 0", args: [] }]);
+    age(2);
+    expect(await prune()).toBe(2);
+  }));
 
-  test("retention deletes nothing because of a setting or a note that this service did not write", () =>
-    withAged(10, async ({ sign, prune, age, stores: { settings }, driver, store }) => {
-      await sign();
-      age(8);
-      await settings.write({ keep_attestations: "100d" });
-      expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
-      await settings.write(retentionSettings("90d", secrets));
-      await driver.batch([{ sql: "INSERT INTO log_retention (id, note) VALUES (1, 'none')", args: [] }]);
-      expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
-      await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);
-      expect(await prune()).toBe(8);
-      expect((await store.retention())?.split("\n")[2]).toBe("8");
-    }));
+test("retention deletes nothing because of a setting or a note that this service did not write", () =>
+  withAged(10, async ({ sign, prune, age, stores: { settings }, driver, store }) => {
+    await sign();
+    age(8);
+    await settings.write({ keep_attestations: "100d" });
+    expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
+    await settings.write(retentionSettings("90d", secrets));
+    await driver.batch([{ sql: "INSERT INTO log_retention (id, note) VALUES (1, 'none')", args: [] }]);
+    expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
+    await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);
+    expect(await prune()).toBe(8);
+    expect((await store.retention())?.split("\n")[2]).toBe("8");
+  }));
 
-  test("two processes that apply retention at the same time delete each old attestation once", () =>
-    withAged(300, async ({ sign, prune, age, ids }) => {
-      await sign();
-      age(290);
-      await Promise.all([prune(), prune()]);
-      await prune();
-      expect((await ids())[0]).toBe(291);
-    }));
-});
+test("two processes that apply retention at the same time delete each old attestation once", () =>
+  withAged(300, async ({ sign, prune, age, ids }) => {
+    await sign();
+    age(290);
+    await Promise.all([prune(), prune()]);
+    await prune();
+    expect((await ids())[0]).toBe(291);
+  }));
 
 test("an id may be that of a deleted attestation only after a retention note names a later time", () =>
   withAged(5, async ({ retaining, sign, prune, age }) => {
