@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { type EventFilter, teacherChoices } from "../../src/domain/event-filter.ts";
 import { createEvent } from "../../src/domain/events.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
-import { bind, type Driver, type SqlStatement } from "../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { eventStatements } from "../../src/store/events.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { seededNumbers } from "../harness/random.ts";
@@ -54,18 +54,14 @@ describeDrivers("events", (_kind, database) => {
     const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
           policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
         VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
-    const statements: SqlStatement[] = [
-      bind("DELETE FROM verified_before"),
-      bind("DELETE FROM attestations"),
-    ];
+    const statements = [bind("DELETE FROM verified_before"), bind("DELETE FROM attestations")];
     for (const partnerId of partnerIds) {
       for (let n = 0; n < 60; n++) {
         const id = 1 + below(teacherCount);
         verified.add(`${partnerId} ${id}`);
-        const values = isLikely(0.5) ? [partnerId, id] : null;
-        statements.push(
-          values === null ? bind(insert, [crypto.randomUUID(), partnerId, id]) : bind(note, values),
-        );
+        const isDeleted = isLikely(0.5);
+        const values = [partnerId, id];
+        statements.push(isDeleted ? bind(note, values) : bind(insert, [crypto.randomUUID(), ...values]));
       }
     }
     await driver.batch(statements);
