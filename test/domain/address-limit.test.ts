@@ -79,16 +79,15 @@ function refusedOf({ lookup, personalLookup }: ReturnType<typeof createAddressLi
   return refused;
 }
 
-test("each of 49,000 IP addresses in a minute gets its first lookup, and none gets more than the limit", () => {
-  const limit = createAddressLimit(() => 60, aClock(start));
-  for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
-  expect(refusedOf(limit, 49_000)).toBe(0);
-  expect(limit.lookup(["192.0.2.1"]).allowed).toBe(false);
-});
-
-test("the count of the oldest IP address is forgotten if very many addresses call", () => {
-  const limit = createAddressLimit(() => 60, aClock(start));
-  for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
-  expect(refusedOf(limit, 250_000)).toBe(0);
-  expect(limit.lookup(["192.0.2.1"])).toMatchObject({ allowed: true, remaining: 59 });
-});
+test.each([
+  ["remembered", 49_000, { allowed: false, remaining: 0 }],
+  ["forgotten", 250_000, { allowed: true, remaining: 59 }],
+])(
+  "the count of an IP address is %s after %i others, each of which gets its first lookup",
+  (_what, others, next) => {
+    const limit = createAddressLimit(() => 60, aClock(start));
+    for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
+    expect(refusedOf(limit, others)).toBe(0);
+    expect(limit.lookup(["192.0.2.1"])).toMatchObject(next);
+  },
+);

@@ -66,10 +66,7 @@ async function textFunctions(): Promise<Case[]> {
   for (const file of [...new Glob("{domain,partner}/**/*.ts").scanSync(source.pathname)].sort()) {
     const names = [...readFileSync(new URL(file, source), "utf8").matchAll(declaration)];
     if (names.length === 0) continue;
-    const module = (await import(new URL(file, source).href)) as Record<
-      string,
-      (...args: unknown[]) => unknown
-    >;
+    const module: Record<string, (...args: unknown[]) => unknown> = await import(new URL(file, source).href);
     for (const [, name = ""] of names) {
       if (notOfCallers.includes(name)) continue;
       found.push([`${file} ${name}`, (text) => module[name]?.(text, ...(furtherArguments[name] ?? []))]);

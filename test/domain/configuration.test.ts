@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { compactVerify, importJWK } from "jose";
 import {
   type ConfigurationDependencies,
@@ -12,14 +12,14 @@ import { catchError } from "../harness/rejection.ts";
 import { aSettings, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
-const now = Date.parse("2026-03-01T12:00:00Z");
+const start = "2026-03-01T12:00:00Z";
+const now = Date.parse(start);
 
 async function open(stores: TestStores, changes: Partial<ConfigurationDependencies> = {}) {
   const ring = await fillRing(stores.keys, now);
-  const clock = aClock("2026-03-01T12:00:00Z");
+  const clock = aClock(start);
   const dependencies = { ...stores, secrets, clock, defaults: aSettings, ...changes };
-  const configuration = await createConfiguration(dependencies);
-  return { configuration, ...ring };
+  return { configuration: await createConfiguration(dependencies), clock, ...ring };
 }
 
 test("the configuration has the stored settings, and defaults for the others", () =>
@@ -48,8 +48,7 @@ test("the configuration's snapshot is replaced when a change is read, and never 
 
 test("the configuration is stale if a change could not be read for a second, until the change can be read", () =>
   withStores(async (stores) => {
-    const clock = aClock("2026-03-01T12:00:00Z");
-    const { configuration } = await open(stores, { clock });
+    const { configuration, clock } = await open(stores);
     await stores.settings.write({ policy: "{" });
     for (const isStale of [false, true]) {
       expect(await catchError(configuration.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
@@ -63,8 +62,7 @@ test("the configuration is stale if a change could not be read for a second, unt
 
 test("recent() reads the configuration again after a second, and keeps the last one if that fails", () =>
   withStores(async (stores) => {
-    const clock = aClock("2026-03-01T12:00:00Z");
-    const { configuration } = await open(stores, { clock });
+    const { configuration, clock } = await open(stores);
     await stores.settings.write({ issuer: "https://moved.example" });
     expect((await configuration.recent()).settings.issuer).toBe("https://teachers.example");
     clock.add(maxStaleMs);
@@ -96,36 +94,23 @@ test("a rotation changes active key, JWKS and key history in one step, after the
 
 test("ten simultaneous refreshes read the configuration once", () =>
   withStores(async (stores) => {
-    let reads = 0;
-    const read = () => {
-      reads++;
-      return stores.settings.read();
-    };
-    const settings = { ...stores.settings, read };
-    const { configuration } = await open(stores, { settings });
+    const { configuration } = await open(stores);
     await stores.settings.write({ issuer: "https://moved.example" });
-    reads = 0;
+    const read = spyOn(stores.settings, "read");
     const snapshots = await Promise.all(Array.from({ length: 10 }, () => configuration.refresh()));
-    expect(reads).toBe(1);
+    expect(read).toHaveBeenCalledTimes(1);
     expect(new Set(snapshots).size).toBe(1);
   }));
 
 test("a refresh also reads a change that is committed while it reads", () =>
   withStores(async (stores) => {
-    let slip = async () => {};
-    const partners = {
-      ...stores.partners,
-      async certificates() {
-        const found = await stores.partners.certificates();
-        await slip();
-        return found;
-      },
-    };
-    const { configuration } = await open(stores, { partners });
-    slip = async () => {
-      slip = async () => {};
+    const { configuration } = await open(stores);
+    const { certificates } = stores.partners;
+    spyOn(stores.partners, "certificates").mockImplementationOnce(async () => {
+      const found = await certificates();
       await stores.settings.write({ issuer: "https://second.example" });
-    };
+      return found;
+    });
     await stores.settings.write({ issuer: "https://first.example" });
     await configuration.refresh();
     expect((await configuration.refresh()).settings.issuer).toBe("https://second.example");

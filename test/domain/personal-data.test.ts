@@ -57,11 +57,10 @@ test.each(scripts)("personal data is recognised in digits of the script %s", (_n
     expect(holdsPersonalData(written(text, zero))).toBe(false);
 });
 
-test("personal data is recognised in characters that NFKC turns into digits", () => {
-  expect(holdsPersonalData("①②③④⑤⑥⑦⑧⑨⓪①")).toBe(true);
-  expect(holdsPersonalData("⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹")).toBe(true);
-  expect(holdsPersonalData("9\ufe0f\u20e39\ufe0f\u20e39 0000 0001")).toBe(true);
-});
+test.each(["①②③④⑤⑥⑦⑧⑨⓪①", "⁹⁹⁹ ⁰⁰⁰⁰ ⁰⁰⁰¹", "9\ufe0f\u20e39\ufe0f\u20e39 0000 0001"])(
+  "personal data is recognised in characters that NFKC turns into digits: %s",
+  (text) => expect(holdsPersonalData(text)).toBe(true),
+);
 
 test.each(harmless)("%j is not mistaken for personal data", (text) => {
   expect(withoutPersonalData(text)).toBe(text);
@@ -76,16 +75,14 @@ test("rows of an extract with personal data in a text are rejected and not store
     const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: `of ${text}` }));
     const { report, inserted } = await add(csv(bad));
     expect(inserted).toBe(0);
-    expect(report.rejected.map(withoutRegNo)).toEqual(
-      fields.map((field, n) => ({ line: n + 2, field, code: "PERSONAL_DATA" })),
-    );
+    const found = fields.map((field, n) => ({ line: n + 2, field, code: "PERSONAL_DATA" }));
+    expect(report.rejected.map(withoutRegNo)).toEqual(found);
     const profile = { employment: [{ employer: `school ${text}` }] };
     const { reg_no: regNo, name } = row(9) as { reg_no: string; name: string };
     const member = { regNo, name, source: "legacy", certificateStatus: "CLAIMED", profile };
     const json = await add(`${JSON.stringify(member)}\n`, { name: "a.ndjson" });
-    expect(json.report.rejected.map(withoutRegNo)).toEqual([
-      { line: 1, field: "profile", code: "PROFILE_INVALID" },
-    ]);
+    const invalid = { line: 1, field: "profile", code: "PROFILE_INVALID" };
+    expect(json.report.rejected.map(withoutRegNo)).toEqual([invalid]);
     expect(everything()).not.toContain(text);
   }));
 

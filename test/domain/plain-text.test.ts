@@ -44,13 +44,12 @@ test("names in many scripts are imported unchanged", () =>
       expect((await find(`TR/2019/LA/${n}`))?.name).toBe(name.normalize("NFC"));
   }));
 
+// biome-ignore format: a list reads better in rows
+const misplaced = ["علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫"];
+
 test("a name may have a joiner only between two letters that it joins", () => {
   expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
-  // biome-ignore format: a list reads better in rows
-  for (const text of [
-    "علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫",
-  ])
-    expect(hasHiddenCharacter(text)).toBe(true);
+  expect(misplaced.filter(hasHiddenCharacter)).toEqual(misplaced);
 });
 
 const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { publishAheadMs, rotateKeys } from "../../src/domain/rotation.ts";
+import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
-import { secrets } from "../harness/samples.ts";
+import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00.250Z");
@@ -40,12 +41,8 @@ test("a rotation makes the pending key active, retires the old key and deletes i
 test("a rotation retires the old key at the second of its last signature", () =>
   withStores(async ({ keys, driver }) => {
     const { active, pending } = await fillRing(keys, now);
-    const signed = async (kid: string, at: number) => {
-      const sql = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
-        policy_version, reference, status, eligible, credential, request_id, jws)
-        VALUES (?, 'p', ?, ?, 'batch', 'x', '1', 'nin', 'VALID', 1, 'k', 'r', 'j')`;
-      await driver.batch([{ sql, args: [`${kid} ${at}`, at / 1000, kid] }]);
-    };
+    const signed = async (kid: string, at: number) =>
+      expect(await attest(driver, [anAttestation(1, { kid, issuedAt: at / 1000 })])).not.toBeNull();
     const lastSecond = Date.parse("2026-03-02T12:00:03Z");
     await signed(active.kid, lastSecond);
     // A clock that was a year ahead for a moment, while another key was active.

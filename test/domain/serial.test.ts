@@ -1,5 +1,4 @@
 import { expect, spyOn, test } from "bun:test";
-
 import { createSerialQueue, repeat, runAndPause } from "../../src/domain/serial.ts";
 
 test("a failed run in a serial queue fails for its own caller only", async () => {

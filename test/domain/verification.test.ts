@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
+import { expect, mock, test } from "bun:test";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
-import { fixtureKey } from "../harness/keys.ts";
+import { fixtureKey, type KeyName } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import type { TestStores } from "../harness/store.ts";
 import {
@@ -55,19 +55,16 @@ const beforeCommits = (run: (stores: TestStores) => unknown): Around => ({
 });
 
 test("the attestations of a batch are stored in the order of its items, in one commit", async () => {
-  let commits = 0;
-  await withVerification(
-    async (world) => {
-      const tIds = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 204_417 : i));
-      await world.batch(tIds.map((tId) => ask({ tId })));
-      const rows = (await world.stored()).reverse();
-      expect(rows.map((row) => [row.reference, row.status, row.operation])).toEqual(
-        tIds.map((tId) => [`tId:${tId}`, tId === 204_417 ? "VALID" : "NOT_FOUND", "batch"]),
-      );
-      expect(commits).toBe(1);
-    },
-    beforeCommits(() => commits++),
-  );
+  const commits = mock();
+  await withVerification(async (world) => {
+    const tIds = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 204_417 : i));
+    await world.batch(tIds.map((tId) => ask({ tId })));
+    const rows = (await world.stored()).reverse();
+    expect(rows.map((row) => [row.reference, row.status, row.operation])).toEqual(
+      tIds.map((tId) => [`tId:${tId}`, tId === 204_417 ? "VALID" : "NOT_FOUND", "batch"]),
+    );
+    expect(commits).toHaveBeenCalledTimes(1);
+  }, beforeCommits(commits));
 });
 
 test("a batch costs one call, or one call for each item if the partner's terms say so", async () => {
@@ -84,13 +81,11 @@ test("a batch costs one call, or one call for each item if the partner's terms s
 
 test("a batch that exceeds the quota looks nobody up", () => {
   const teachers: Around["teachers"] = (real) => ({ ...real, findEach: away });
-  return withVerification(
-    async (world) => {
-      const questions = [ask({ regNo }), ask({ tId: 1 })];
-      expect(await catchError(world.batch(questions))).toMatchObject({ code: "DAY_QUOTA" });
-    },
-    { teachers, partner: { batchCost: "item", perDay: 1 } },
-  );
+  const around: Around = { teachers, partner: { batchCost: "item", perDay: 1 } };
+  return withVerification(async (world) => {
+    const refusal = await catchError(world.batch([ask({ regNo }), ask({ tId: 1 })]));
+    expect(refusal).toMatchObject({ code: "DAY_QUOTA" });
+  }, around);
 });
 
 async function nothingStored(world: World): Promise<void> {
@@ -98,8 +93,6 @@ async function nothingStored(world: World): Promise<void> {
   expect(await world.quotaStore.windows()).toEqual([]);
   expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
 }
-
-type KeyName = Parameters<typeof fixtureKey>[0];
 
 async function rotate(keys: TestStores["keys"], name: KeyName): Promise<void> {
   const ring = await keys.list();
@@ -109,7 +102,6 @@ async function rotate(keys: TestStores["keys"], name: KeyName): Promise<void> {
 }
 
 test("a rotation that unloads the old key before the signature does not fail the call", async () => {
-  let rotated = false;
   let keys: TestStores["keys"] | undefined;
   await withVerification(
     async (world) => {
@@ -121,9 +113,10 @@ test("a rotation that unloads the old key before the signature does not fail the
     {
       signer: (real) => ({
         async sign(kid, inputs) {
-          if (rotated || keys === undefined) return real.sign(kid, inputs);
-          rotated = true;
-          await rotate(keys, "stranger");
+          if (keys === undefined) return real.sign(kid, inputs);
+          const own = keys;
+          keys = undefined;
+          await rotate(own, "stranger");
           throw new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
         },
       }),
@@ -131,14 +124,17 @@ test("a rotation that unloads the old key before the signature does not fail the
   );
 });
 
+const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
+
 test("a call during which three rotations happen fails and stores nothing", () => {
   const next: KeyName[] = ["stranger", "retired", "compromised"];
-  const rotating = beforeCommits(({ keys }) => rotate(keys, next.shift() as KeyName));
-  return withVerification(async (world) => {
-    const error = await catchError(world.one(ask({ regNo }), { key: "k", body: 1 }));
-    expect(error).toMatchObject({ code: "STORE_BUSY" });
-    await nothingStored(world);
-  }, rotating);
+  return withVerification(
+    async (world) => {
+      expect(await catchError(one(world))).toMatchObject({ code: "STORE_BUSY" });
+      await nothingStored(world);
+    },
+    beforeCommits(({ keys }) => rotate(keys, next.shift() as KeyName)),
+  );
 });
 
 const signed: string[] = [];
@@ -148,7 +144,6 @@ const watched: Around["signer"] = (real) => ({
     return real.sign(kid, inputs);
   },
 });
-const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
 
 // biome-ignore format: a table reads better in rows
 test.each<[string, Around, (world: World) => Promise<unknown>]>([
@@ -168,13 +163,10 @@ test.each<[string, Around, (world: World) => Promise<unknown>]>([
 });
 
 test("a call whose commit fails gets no answer, and its idempotency key may be used again", () => {
-  let failures = 1;
-  return withVerification(
-    async (world) => {
-      expect(await catchError(one(world))).toMatchObject({ message: "away" });
-      expect((await one(world)).replayed).toBe(false);
-      expect(await world.stored()).toHaveLength(1);
-    },
-    beforeCommits(() => failures-- > 0 && away()),
-  );
+  const failsOnce = mock().mockImplementationOnce(away);
+  return withVerification(async (world) => {
+    expect(await catchError(one(world))).toMatchObject({ message: "away" });
+    expect((await one(world)).replayed).toBe(false);
+    expect(await world.stored()).toHaveLength(1);
+  }, beforeCommits(failsOnce));
 });

@@ -8,19 +8,15 @@ import {
 } from "../../src/domain/webhooks.ts";
 import { catchError } from "../harness/rejection.ts";
 import { aPartner } from "../harness/samples.ts";
-import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
+import { withWebhooks } from "../harness/webhooks.ts";
 
-const check = async () => {};
 const day = 86_400_000;
-
-function set(world: TestWebhooks, url: string, terms: object = {}) {
-  return setWebhook(world, { partnerId: "board", url, check, ...terms });
-}
 
 test("a new endpoint gets a secret, which is stored sealed for this partner only", () =>
   withWebhooks(async (world) => {
     await world.addPartner("board");
-    const { endpoint, secret } = await set(world, "https://one.example/");
+    const terms = { partnerId: "board", url: "https://one.example/", check: async () => {} };
+    const { endpoint, secret } = await setWebhook(world, terms);
     expect(secret).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
     expect(endpoint).toMatchObject({ url: "https://one.example/", disabledAt: null });
     expect(Buffer.from(endpoint.secret).includes(Buffer.from(secret))).toBe(false);
@@ -36,12 +32,9 @@ test("a rotated webhook secret keeps the old one valid for a day, or for up to s
     const { endpoint, secret } = await rotateWebhookSecret(world, "board");
     expect(signingSecrets(world.secrets, endpoint, now + day - 1)).toEqual([secret, old]);
     expect(signingSecrets(world.secrets, endpoint, now + day)).toEqual([secret]);
-    expect((await rotateWebhookSecret(world, "board", { overlapMs: 7 * day })).endpoint.previousUntil).toBe(
-      now + 7 * day,
-    );
-    expect(await catchError(rotateWebhookSecret(world, "board", { overlapMs: 7 * day + 1 }))).toMatchObject({
-      code: "USAGE",
-    });
+    const keepFor = (overlapMs: number) => rotateWebhookSecret(world, "board", { overlapMs });
+    expect((await keepFor(7 * day)).endpoint.previousUntil).toBe(now + 7 * day);
+    expect(await catchError(keepFor(7 * day + 1))).toMatchObject({ code: "USAGE" });
   }));
 
 test("two simultaneous rotations of a webhook secret make two valid secrets", () =>

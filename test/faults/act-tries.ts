@@ -17,10 +17,8 @@ export async function contentOf(dataDir: string): Promise<Content> {
   const driver = await openFile({ file });
   try {
     const content: Record<string, string[]> = {};
-    const tables = await driver.query(
-      "SELECT name, wr FROM pragma_table_list WHERE type = 'table' ORDER BY name",
-    );
-    for (const { name, wr } of tables) {
+    const sql = "SELECT name, wr FROM pragma_table_list WHERE type = 'table' ORDER BY name";
+    for (const { name, wr } of await driver.query(sql)) {
       if (name === "schema_steps" || String(name).startsWith("sqlite_")) continue;
       const columns = await driver.query(`SELECT name FROM pragma_table_info('${name}')`);
       const all = [...(wr === 0 ? ["rowid"] : []), ...columns.map((row) => String(row.name))];
@@ -40,8 +38,7 @@ export function changesBetween(before: Content, after: Content): Changed {
     const known = new Set(others);
     return some.filter((row) => !known.has(row)).length;
   };
-  const tables = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const counted = tables.map((name) => {
+  const counted = Object.keys({ ...before, ...after }).map((name) => {
     const counts = [without(before[name], after[name]), without(after[name], before[name])] as const;
     return [name, counts] as const;
   });

@@ -1,6 +1,6 @@
 /** A webhook endpoint that fails at random one time in three, and records each request and its outcome. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../harness/endpoint.ts";
 
 export type Received = {
   /** The id of the partner, which is the path of its endpoint. */
@@ -55,13 +55,11 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
     if (Math.random() >= 1 / 3) return acknowledge(response, one);
     failures[Math.floor(Math.random() * failures.length)]?.(response);
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
   const close = () => {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${port}`, received, close };
+  return { url: await listen(server), received, close };
 }
 
 async function readRequest(request: IncomingMessage): Promise<Received> {

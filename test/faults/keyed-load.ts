@@ -37,11 +37,11 @@ const smallPerMinute = 25;
 /** Adds teachers and two partners to a register. The first never reaches its quota; the second, with one caller, does. */
 export async function prepareCallers(register: Register): Promise<Callers[]> {
   await importTeachers(register, teachers);
-  const big = { partnerId: "big", count: bigCallers, perMinute: null };
-  const small = { partnerId: "small", count: 1, perMinute: smallPerMinute };
+  const big = await addPartner(register, "big", 100_000_000);
+  const small = await addPartner(register, "small", smallPerMinute);
   return [
-    { ...big, apiKey: await addPartner(register, "big", 100_000_000) },
-    { ...small, apiKey: await addPartner(register, "small", smallPerMinute) },
+    { partnerId: "big", count: bigCallers, perMinute: null, apiKey: big },
+    { partnerId: "small", count: 1, perMinute: smallPerMinute, apiKey: small },
   ];
 }
 
@@ -77,8 +77,7 @@ export function startLoad(url: () => string, callers: readonly Callers[]) {
     }),
   );
   return {
-    answers: held.answers,
-    failures: held.failures,
+    ...held,
     async stop() {
       isOver = true;
       await Promise.all(running);
@@ -139,9 +138,9 @@ async function compareAnswers(database: Driver, held: Held) {
   const twice = await database.query(
     "SELECT context FROM attestations WHERE context IS NOT NULL GROUP BY partner_id, context HAVING count(*) > 1",
   );
+  const isUnknown = ({ verificationId, signature }: Answer) => stored.get(verificationId) !== signature;
   return {
-    answeredWithoutAttestation: held.answers.filter((one) => stored.get(one.verificationId) !== one.signature)
-      .length,
+    answeredWithoutAttestation: held.answers.filter(isUnknown).length,
     keysThatRanTwice: twice.length,
     replaysThatDiffer: held.replaysThatDiffer,
     ...(await compareQuotas(database, held)),

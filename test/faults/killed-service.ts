@@ -79,10 +79,7 @@ export async function compareWithDatabase(outcome: Outcome) {
     const isWhole = rows.every((row, n) => Number(row.id) === n + 1);
     if (!isWhole) throw new Error("the ids of the attestations have gaps");
     const states = [...checkpoints, ...heads];
-    const roots = rootsAt(
-      rows.map((row) => String(row.jws)),
-      states.map(({ size }) => size),
-    );
+    const roots = rootsAt(rows, states);
     const isOther = ({ size, root }: TreeHead) => {
       const own = roots.get(size);
       return own === undefined || !isSameHash(own, root);
@@ -94,9 +91,7 @@ export async function compareWithDatabase(outcome: Outcome) {
       // Published and pinned checkpoints whose root is not that of the committed attestations.
       notWhatWasAttested: states.filter(isOther).map(({ size }) => `of size ${size}`),
       // Pinned checkpoints that were larger than the database just after the kill.
-      headsAhead: heads
-        .filter(({ size, reach }) => size > reach)
-        .map(({ size, reach }) => `${size} > ${reach}`),
+      headsAhead: heads.flatMap(({ size, reach }) => (size > reach ? [`${size} > ${reach}`] : [])),
       audit: audit.code === 0 ? "" : `${audit.stdout}${audit.stderr}`,
     };
   } finally {
@@ -119,14 +114,13 @@ async function attestationsOf(database: Driver): Promise<Row[]> {
 }
 
 /** Computes the root hash of each size, without code of the evidence log or of the partners' package. */
-function rootsAt(envelopes: readonly string[], sizes: readonly number[]): ReadonlyMap<number, Uint8Array> {
-  const leaves = envelopes.map((jws) =>
-    leaf(Buffer.concat([Buffer.from("tvs/v1/attestation\n"), sha256(jws)])),
+function rootsAt(rows: readonly Row[], states: readonly TreeHead[]): ReadonlyMap<number, Uint8Array> {
+  const kind = Buffer.from("tvs/v1/attestation\n");
+  const leaves = rows.map(({ jws }) =>
+    leaf(Buffer.concat([kind, createHash("sha256").update(String(jws)).digest()])),
   );
-  const covered = [...new Set(sizes)].filter((size) => size > 0 && size <= leaves.length);
+  const covered = [...new Set(states.map(({ size }) => size))].filter(
+    (size) => size > 0 && size <= leaves.length,
+  );
   return new Map(covered.map((size) => [size, mth(leaves.slice(0, size))]));
-}
-
-function sha256(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { join } from "node:path";
+import { createStores } from "../../cli/open.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
@@ -76,6 +77,8 @@ function openForGroup(kind: DriverKind) {
   return {
     /** The connection that all tests of the group share. It is open from `beforeAll` on. */
     driver: () => driver,
+    /** The stores over the shared connection. */
+    stores: () => createStores(driver),
     /** Opens another connection, which the test closes. */
     another: () => database.open(),
   };

@@ -1,13 +1,19 @@
 /** A receiver of webhooks on the loopback interface. */
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 
 export type Received = { readonly headers: IncomingHttpHeaders; readonly body: string };
 /** The response to a request; null if the endpoint never responds. */
 export type Answer = { status: number; headers?: Record<string, string> } | null;
 
 export type Endpoint = { readonly url: string; readonly received: Received[] };
+
+/** Makes a server listen on a free port of the loopback interface. @returns its URL */
+export async function listen(server: Server, scheme = "http"): Promise<string> {
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 /** Runs a function with an endpoint, which is closed afterwards. */
 export async function withEndpoint(
@@ -28,10 +34,9 @@ export async function withEndpoint(
       if (made !== null) response.writeHead(made.status, made.headers).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const url = `${await listen(server)}/hook`;
   try {
-    await act({ url: `http://127.0.0.1:${port}/hook`, received });
+    await act({ url, received });
   } finally {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));

@@ -1,5 +1,6 @@
 /** A TCP proxy with faults that the test chooses: connections are cut, silent, slow, or end within a reply. */
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { listen } from "./endpoint.ts";
 import { sleep } from "./eventually.ts";
 
 /** Which replies are cut off, and after how many bytes. `of` selects them by their request (default: all). */
@@ -38,9 +39,8 @@ export async function startFaultProxy(target: string) {
     for (const pair of pairs) reset(pair);
     release();
   };
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listen(server),
     heal,
     cut,
     /** Accepts connections and bytes, and passes nothing on until `heal` is called. */

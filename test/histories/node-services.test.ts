@@ -15,7 +15,7 @@ test.skipIf(noServer !== undefined)(
       const response = await fetch(`${url}/v1/inter-agency/health`).catch(String);
       return typeof response === "string" ? response : `${response.status} ${await response.text()}`;
     };
-    const faults: ((node: ClusterNode, more: (calls: number) => Promise<void>) => Promise<unknown>)[] = [
+    const fails: ((node: ClusterNode, more: (calls: number) => Promise<void>) => Promise<unknown>)[] = [
       async (node) => {
         running.delete(node);
         await node.stop("SIGKILL");
@@ -42,7 +42,7 @@ test.skipIf(noServer !== undefined)(
       },
       async fail(random, more) {
         const node = nodes[random(nodes.length)] as ClusterNode;
-        await faults[turn++ % faults.length]?.(node, more);
+        await fails[turn++ % fails.length]?.(node, more);
         // Waits until the node notices that the server hangs.
         await eventually(async () => (await healthOf(node)).startsWith("200"), 120_000);
         expect(await healthOf(node)).toStartWith("200");
@@ -53,11 +53,9 @@ test.skipIf(noServer !== undefined)(
     };
     try {
       // A tenth of the calls, because each takes several times as long as with a database file.
-      const asked = {
-        operations: readTryCount("TVS_OPERATIONS", 10_000) / 10,
-        faults: readTryCount("TVS_KILLS", 3),
-      };
-      expect(await playServing(serving, asked)).toEqual([]);
+      const operations = readTryCount("TVS_OPERATIONS", 10_000) / 10;
+      const faults = readTryCount("TVS_KILLS", 3);
+      expect(await playServing(serving, { operations, faults })).toEqual([]);
     } finally {
       await cluster.close();
     }

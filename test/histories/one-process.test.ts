@@ -24,11 +24,9 @@ test(
             await service;
           },
         };
-        const asked = {
-          operations: readTryCount("TVS_OPERATIONS", 1_200) * 0.9,
-          faults: readTryCount("TVS_KILLS", 2),
-        };
-        expect(await playServing(serving, asked)).toEqual([]);
+        const operations = readTryCount("TVS_OPERATIONS", 1_200) * 0.9;
+        const faults = readTryCount("TVS_KILLS", 2);
+        expect(await playServing(serving, { operations, faults })).toEqual([]);
       } finally {
         await (await service).stop();
       }

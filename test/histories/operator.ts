@@ -1,4 +1,5 @@
 /** An operator who changes every precondition of answers, by the store functions that commands use. */
+import { createStores } from "../../cli/open.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
@@ -6,10 +7,6 @@ import { scopes } from "../../src/domain/partners.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { createKeyStore } from "../../src/store/keys.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createSettingsStore } from "../../src/store/settings.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { aPartner, aTeacher } from "../harness/samples.ts";
 import type { LogCall } from "./event-log.ts";
@@ -49,10 +46,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
   }
 
   const driver: Driver = { ...database, query: (sql, args) => surely(() => database.query(sql, args)) };
-  const teachers = createTeacherStore(driver);
-  const partners = createPartnerStore(driver);
-  const settings = createSettingsStore(driver);
-  const keys = createKeyStore(driver);
+  const { teachers, partners, settings, keys } = createStores(driver);
   const parts: Part[] = [];
   const published: Recorded<LogCall>[] = [];
   let names = 0;
@@ -85,9 +79,8 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
   async function setPolicy(isTaken: boolean): Promise<void> {
     const certificate = isTaken ? ["VERIFIED", "CLAIMED"] : ["VERIFIED"];
     const rule = { certificate, sources: ["new_system"], categories: [], minDaysRemaining: 0 };
-    await settings.write({
-      policy: JSON.stringify({ version: `v${++names}`, purposes: { [purpose]: rule } }),
-    });
+    const policy = JSON.stringify({ version: `v${++names}`, purposes: { [purpose]: rule } });
+    await settings.write({ policy });
     takesClaimed = isTaken;
   }
 
@@ -127,10 +120,8 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
       const least = { minute: Math.min(state.least.minute, minute), day: Math.min(state.least.day, day) };
       return { ...next, least };
     };
-    const { partnerId } = part;
-    return change([part], { what: JSON.stringify(terms), to }, () =>
-      partners.update({ partnerId, ...terms }),
-    );
+    const run = () => partners.update({ partnerId: part.partnerId, ...terms });
+    return change([part], { what: JSON.stringify(terms), to }, run);
   }
 
   function setEnabled(part: Part, isEnabled: boolean): Promise<void> {

@@ -68,15 +68,12 @@ export function drawAsk({ apiKeys, tIds, bodies, now }: Part, random: (below: nu
   const isLive = ({ keyId }: Part["apiKeys"][number]) => !now.revokedKeys.includes(keyId);
   const { text: apiKey, keyId } = one(random(10) === 0 ? apiKeys : apiKeys.filter(isLive));
   const idempotencyKey = random(3) === 0 ? one(sharedKeys) : undefined;
-  const teachers = Array.from({ length: operation === "batch" ? 2 + random(3) : 1 }, () =>
-    random(tIds.length),
-  );
+  const length = operation === "batch" ? 2 + random(3) : 1;
+  const teachers = Array.from({ length }, () => random(tIds.length));
   const questions = teachers.map((n) => ({ identifier: { tId: tIds[n] }, purpose }));
   const isWrong = random(25) === 0;
-  const drawn = {
-    teachers,
-    body: isWrong ? {} : operation === "batch" ? { items: questions } : questions[0],
-  };
+  const body = operation === "batch" ? { items: questions } : questions[0];
+  const drawn = { teachers, body: isWrong ? {} : body };
   const ask = { operation, apiKey, keyId, idempotencyKey } as const;
   if (idempotencyKey === undefined || isWrong) return { ...ask, ...drawn };
   const name = `${operation} ${idempotencyKey}`;
@@ -120,9 +117,8 @@ function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
     idempotencyKey === undefined ? null : `${operation} ${idempotencyKey}`;
   const costOf = ({ operation, teachers }: Ask) =>
     operation === "batch" && batchCost === "item" ? teachers.length : 1;
-  const heard = new Map(
-    asked.map((one) => [one, one.reply === null ? null : heardIn(one.reply, one.isExact)]),
-  );
+  const heardOf = ({ reply, isExact }: Asked) => (reply === null ? null : heardIn(reply, isExact));
+  const heard = new Map(asked.map((one) => [one, heardOf(one)]));
   const replays = new Map(
     [...heard].flatMap(([{ ask }, one]) => (one?.isReplay ? [[nameOf(ask), one] as const] : [])),
   );
@@ -168,11 +164,9 @@ function heardIn(reply: Reply, isExact: boolean): Heard {
   const answer = status === 200 ? (JSON.parse(body) as Envelope | { results: Envelope[] }) : { results: [] };
   const envelopes = "results" in answer ? answer.results : [answer];
   return {
-    ...{
-      status,
-      body: createHash("sha256").update(body).digest("base64"),
-      isReplay: reply.header("Idempotent-Replayed") === "true",
-    },
+    status,
+    body: createHash("sha256").update(body).digest("base64"),
+    isReplay: reply.header("Idempotent-Replayed") === "true",
     signed: envelopes.map(({ signature }) => signedIn(signature)),
     kids: envelopes.map(({ signatureKid }) => signatureKid),
     account: isExact && status !== 429 ? accountIn(reply) : null,

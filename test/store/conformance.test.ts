@@ -1,18 +1,11 @@
 import { beforeAll, expect, test } from "bun:test";
+import type { Stores } from "../../cli/open.ts";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
 import { listIndexes } from "../../src/domain/status-list/lists.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
-import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { createKeyStore } from "../../src/store/keys.ts";
-import { createOutbox } from "../../src/store/outbox.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createQuotaStore } from "../../src/store/quota.ts";
 import { createRegisterFigures } from "../../src/store/register-figures.ts";
-import { createSettingsStore } from "../../src/store/settings.ts";
-import { createStatusListStore, moveTeacherIds } from "../../src/store/status-lists.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
+import { moveTeacherIds } from "../../src/store/status-lists.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { storeQuotaUse } from "../harness/evidence.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
@@ -20,13 +13,15 @@ import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/sampl
 /** The behaviour of the stores over every driver. */
 describeDrivers("stores", (_kind, opened) => {
   let driver: Driver;
+  let stores: Stores;
 
   beforeAll(() => {
     driver = opened.driver();
+    stores = opened.stores();
   });
 
   test("new teachers after a restore get ids above all earlier ids, even if the clock went back", async () => {
-    const [teachers, lists] = [createTeacherStore(driver), createStatusListStore(driver)];
+    const { teachers, statusLists: lists } = stores;
     const status = createRegisterFigures(driver);
     const come = async (regNo: string) => {
       const known = await lists.read();
@@ -56,8 +51,7 @@ describeDrivers("stores", (_kind, opened) => {
   });
 
   test("a new register begins with a random revision", async () => {
-    const settings = createSettingsStore(driver);
-    const keys = createKeyStore(driver);
+    const { settings, keys } = stores;
     // Whichever test comes first, this register has not begun.
     await driver.batch([{ sql: "DELETE FROM signing_keys", args: [] }]);
     const before = await settings.revision();
@@ -69,20 +63,17 @@ describeDrivers("stores", (_kind, opened) => {
   });
 
   test("a charge is added to its own quota window, and old windows are deleted", async () => {
-    const quota = createQuotaStore(driver, createCommits(driver));
+    const { quotaStore: quota } = stores;
     const charge = (startsAt: number, used: number) =>
       storeQuotaUse(driver, { partnerId: "q", kind: "minute", startsAt, used });
     const used = async (starts?: WindowStarts) => {
       const own = (await quota.windows(starts)).filter((one) => one.partnerId === "q");
       return Object.fromEntries(own.map((one) => [one.startsAt, one.used]));
     };
-    const revision = await createSettingsStore(driver).revision();
+    const revision = await stores.settings.revision();
     const pay = (startsAt: number, most = 4, partnerId = "q") => {
-      const [starts, limits] = [
-        { minute: startsAt, day: 0 },
-        { minute: most, day: 0 },
-      ];
-      return quota.chargeMinute({ partnerId, starts, calls: 1, limits }, revision);
+      const starts = { minute: startsAt, day: 0 };
+      return quota.chargeMinute({ partnerId, starts, calls: 1, limits: { minute: most, day: 0 } }, revision);
     };
     await charge(600_000, 2);
     await charge(660_000, 1);
@@ -106,17 +97,15 @@ describeDrivers("stores", (_kind, opened) => {
   });
 
   test("a change of a teacher, its history and its events are stored together or not at all", async () => {
-    const teachers = createTeacherStore(driver);
+    const { teachers } = stores;
     const write = aTeacherWrite("A/1/B/1");
     expect(await teachers.apply([write])).toEqual([true]);
     expect(await teachers.apply([write])).toEqual([false]);
     const stored = await teachers.findStored({ by: "regNo", value: "A/1/B/1" });
     expect(stored?.version).toBe(1);
     const id = stored?.id ?? 0;
-    expect((await teachers.events(id)).map((event) => event.eventType)).toEqual([
-      "license.verified",
-      "certificate.verified",
-    ]);
+    const types = (await teachers.events(id)).map(({ eventType }) => eventType);
+    expect(types).toEqual(["license.verified", "certificate.verified"]);
     const stale = { ...aTeacherWrite("A/1/B/1"), replaces: { id, version: 7 } };
     expect(await teachers.apply([stale])).toEqual([false]);
     expect((await teachers.history(id)).length).toBe(1);
@@ -124,7 +113,7 @@ describeDrivers("stores", (_kind, opened) => {
   });
 
   test("findEach finds the same teachers as single lookups", async () => {
-    const teachers = createTeacherStore(driver);
+    const { teachers } = stores;
     const ninIndex = new Uint8Array(16).map((_, i) => i * 16);
     await teachers.apply([
       aTeacherWrite("D/1/B/1", { tId: Number.MAX_SAFE_INTEGER, ninIndex }),
@@ -143,20 +132,27 @@ describeDrivers("stores", (_kind, opened) => {
     ];
     const each = await Promise.all(keys.map((key) => teachers.find(key)));
     const most = Number.MAX_SAFE_INTEGER;
-    const found = each.map((teacher) => teacher?.tId ?? null);
-    expect(found).toEqual([0, 0, null, most, null, most, null, most, most]);
+    expect(each.map((teacher) => teacher?.tId ?? null)).toEqual([
+      0,
+      0,
+      null,
+      most,
+      null,
+      most,
+      null,
+      most,
+      most,
+    ]);
     expect(await teachers.findEach(keys)).toEqual(each);
     expect(await teachers.findEach([])).toEqual([]);
   });
 
   test("a delivery whose lease was lost is not finished, and releaseAll makes no retry earlier", async () => {
-    const webhooks = createWebhookStore(driver);
-    const outbox = createOutbox(driver, createCommits(driver));
-    await createPartnerStore(driver).add(aPartner("taken"), anApiKey("taken", "taken-key"));
+    const { webhooks, outbox } = stores;
+    await stores.partners.add(aPartner("taken"), anApiKey("taken", "taken-key"));
     const url = "https://hooks.example/";
-    const terms = { partnerId: "taken", url, secret: new Uint8Array([1]), at: 1 };
-    await webhooks.set(terms);
-    await createTeacherStore(driver).apply([aTeacherWrite("W/2/B/1"), aTeacherWrite("W/2/B/2")]);
+    await webhooks.set({ partnerId: "taken", url, secret: new Uint8Array([1]), at: 1 });
+    await stores.teachers.apply([aTeacherWrite("W/2/B/1"), aTeacherWrite("W/2/B/2")]);
     const leaseFrom = (limit: number, token: string, now: number) =>
       outbox.lease([{ partnerId: "taken", limit, except: [] }], { token, now, until: now + 60_000 });
     const [first, second, third] = await leaseFrom(3, "dead", 1_000);

@@ -2,11 +2,8 @@ import { beforeAll, expect, test } from "bun:test";
 import { type EventFilter, teacherChoices } from "../../src/domain/event-filter.ts";
 import { createEvent } from "../../src/domain/events.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
-import { bind, type Driver, type SqlStatement } from "../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { eventStatements } from "../../src/store/events.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
@@ -25,15 +22,15 @@ describeDrivers("events", (_kind, database) => {
 
   beforeAll(async () => {
     driver = database.driver();
-    const partners = createPartnerStore(driver);
+    const { partners, teachers } = database.stores();
     for (const id of partnerIds) await partners.add(aPartner(id), anApiKey(id, `key-${id}`));
     const writes = Array.from({ length: teacherCount }, (_, n) => aTeacherWrite(`R/${n + 1}`));
-    await createTeacherStore(driver).apply(writes.map((write) => ({ ...write, events: [] })));
+    await teachers.apply(writes.map((write) => ({ ...write, events: [] })));
   });
 
   /** Draws terms: event types, a teacher filter, and no endpoint, an enabled or a disabled one. */
   async function drawTerms(): Promise<Map<string, Terms>> {
-    const [partners, webhooks] = [createPartnerStore(driver), createWebhookStore(driver)];
+    const { partners, webhooks } = database.stores();
     const drawn = new Map<string, Terms>();
     for (const partnerId of partnerIds) {
       const { disabledAt } = await partners.disable(partnerId, isLikely(0.25) ? at : null);
@@ -57,18 +54,14 @@ describeDrivers("events", (_kind, database) => {
     const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, operation, purpose,
           policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
         VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
-    const statements: SqlStatement[] = [
-      bind("DELETE FROM verified_before"),
-      bind("DELETE FROM attestations"),
-    ];
+    const statements = [bind("DELETE FROM verified_before"), bind("DELETE FROM attestations")];
     for (const partnerId of partnerIds) {
       for (let n = 0; n < 60; n++) {
         const id = 1 + below(teacherCount);
         verified.add(`${partnerId} ${id}`);
-        const values = isLikely(0.5) ? [partnerId, id] : null;
-        statements.push(
-          values === null ? bind(insert, [crypto.randomUUID(), partnerId, id]) : bind(note, values),
-        );
+        const isDeleted = isLikely(0.5);
+        const values = [partnerId, id];
+        statements.push(isDeleted ? bind(note, values) : bind(insert, [crypto.randomUUID(), ...values]));
       }
     }
     await driver.batch(statements);

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import type { Driver } from "../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { createLeaderDriver, createLeaderStore, leaseMs, readDatabaseClock } from "../../src/store/leader.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { catchError } from "../harness/rejection.ts";
@@ -10,11 +10,10 @@ describeDrivers("the leader's lease", (kind, database) => {
   beforeEach(async () => {
     driver = database.driver();
     lease = createLeaderStore(driver);
-    await driver.batch([{ sql: "DELETE FROM leader", args: [] }]);
+    await driver.batch([bind("DELETE FROM leader")]);
   });
   /** Lets so much time go by, as far as the lease knows. */
-  const age = (ms: number) =>
-    driver.batch([{ sql: "UPDATE leader SET expires_at = expires_at - ?", args: [ms] }]);
+  const age = (ms: number) => driver.batch([bind("UPDATE leader SET expires_at = expires_at - ?", [ms])]);
 
   test("one service gets and renews the leader's lease, until the lease ends or is given back", async () => {
     expect(await lease.isHeld()).toBe(false);
@@ -47,22 +46,19 @@ describeDrivers("the leader's lease", (kind, database) => {
   test("each transaction of the leader checks its lease, so that a service that lost it writes nothing", async () => {
     await lease.take("one");
     const leading = createLeaderDriver(driver, "one");
-    const write = (name: string) => ({
-      sql: "INSERT INTO settings (name, value) VALUES (?, 'x') RETURNING name",
-      args: [name],
-    });
+    const write = (name: string) =>
+      bind("INSERT INTO settings (name, value) VALUES (?, 'x') RETURNING name", [name]);
     expect(await leading.batch([write("first")])).toEqual([[{ name: "first" }]]);
     await age(leaseMs + 1_000);
     // Nobody has taken it over yet.
     await leading.write((tx) => tx.batch([write("second")]));
     await lease.take("other");
-    expect(await catchError(leading.batch([write("third")]))).toMatchObject({ code: "REFUSED" });
-    expect(await catchError(leading.write((tx) => tx.batch([write("third")])))).toMatchObject({
-      code: "REFUSED",
-    });
+    const third = [write("third")];
+    for (const run of [() => leading.batch(third), () => leading.write((tx) => tx.batch(third))])
+      expect(await catchError(run())).toMatchObject({ code: "REFUSED" });
     const names = await driver.query("SELECT name FROM settings WHERE value = 'x' ORDER BY name");
     expect(names.map(({ name }) => name)).toEqual(["first", "second"]);
-    await driver.batch([{ sql: "DELETE FROM settings WHERE value = 'x'", args: [] }]);
+    await driver.batch([bind("DELETE FROM settings WHERE value = 'x'")]);
   });
 
   test("the leader's lease ends by the database's clock", async () => {

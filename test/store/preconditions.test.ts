@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
+import type { Stores } from "../../cli/open.ts";
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
@@ -10,12 +11,7 @@ import type {
 } from "../../src/domain/teachers/teachers.ts";
 import { makeCallWriter, preconditions } from "../../src/store/calls.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
-import { createIdempotencyStore } from "../../src/store/idempotency.ts";
-import { createKeyStore } from "../../src/store/keys.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createSettingsStore } from "../../src/store/settings.ts";
 import { storeWrites } from "../../src/store/teacher-writes.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
@@ -31,26 +27,31 @@ import { reportTries } from "../harness/trial.ts";
 
 const at = 1_700_000_000_000;
 const aCertificate = {
-  ...{ fingerprint: "F", partnerId: "agency", subject: "S", validFrom: 1, validTo: 2, addedAt: 1 },
+  fingerprint: "F",
+  partnerId: "agency",
+  subject: "S",
+  validFrom: 1,
+  validTo: 2,
+  addedAt: 1,
 };
 
 /** The preconditions of an answer, one by one (decision D4.8). */
 describeDrivers("an answer's preconditions", (_kind, opened) => {
   let driver: Driver;
+  let stores: Stores;
   let serial = 0;
 
   beforeAll(async () => {
     driver = opened.driver();
-    await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
-    await createPartnerStore(driver).add(aPartner("agency"), anApiKey("agency", "k1"));
+    stores = opened.stores();
+    await stores.keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+    await stores.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
   });
 
   /** The counts of everything that answers store. */
-  async function left(): Promise<unknown[]> {
-    const sql = `SELECT (SELECT count(*) FROM attestations) AS rows,
-      (SELECT coalesce(sum(used), 0) FROM quota_windows) AS used, (SELECT count(*) FROM idempotency) AS kept`;
-    return driver.query(sql);
-  }
+  const left = () =>
+    driver.query(`SELECT (SELECT count(*) FROM attestations) AS rows,
+      (SELECT coalesce(sum(used), 0) FROM quota_windows) AS used, (SELECT count(*) FROM idempotency) AS kept`);
 
   const anAnswer = (count = 1): Attestation[] =>
     Array.from({ length: count }, () => anAttestation(++serial, { partnerId: `partner-${serial}` }));
@@ -87,10 +88,10 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     return used !== null;
   }
 
-  const revision = () => createSettingsStore(driver).revision();
+  const revision = () => stores.settings.revision();
 
   async function put(regNo: string, changes: Partial<TeacherContent> = {}): Promise<StoredTeacher> {
-    const teachers = createTeacherStore(driver);
+    const { teachers } = stores;
     const before = await teachers.findStored({ by: "regNo", value: regNo });
     const content = { ...aTeacher(regNo), ...before, ...changes };
     expect(await teachers.apply([planWrite(before, content, how)])).toEqual([true]);
@@ -101,10 +102,10 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
 
   // One after the other: a rotation is followed by the compromise of the key that it made active.
   test("a call is refused if the configuration changed after its authentication", async () => {
-    const [partners, keys] = [createPartnerStore(driver), createKeyStore(driver)];
+    const { partners, keys } = stores;
     const [next, third] = [aSigningKey("C", "pending"), aSigningKey("D", "pending")];
     const changes: Readonly<Record<string, () => Promise<unknown>>> = {
-      "a setting": () => createSettingsStore(driver).write({ time_zone: "Africa/Accra" }),
+      "a setting": () => stores.settings.write({ time_zone: "Africa/Accra" }),
       "a partner": () => partners.update({ partnerId: "agency", perMinute: 4 }),
       "a partner who is disabled": () => partners.disable("agency", 1),
       "a key that is revoked": () => partners.revokeKey("k1", 1),
@@ -134,16 +135,13 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
     ["the hiding of a teacher", (read) => put(read.regNo, { hidden: true })],
     ["an import", importName],
-    [
-      "the sweep",
-      (read) => createTeacherStore(driver).apply([planWrite(read, read, { ...how, action: "sweep" })]),
-    ],
+    ["the sweep", (read) => stores.teachers.apply([planWrite(read, read, { ...how, action: "sweep" })])],
   ];
 
   test.each(ways)("an answer is refused if %s changed the record that it shows", async (what, change) => {
     const { regNo } = await put(`R/${what.length}/A/1`);
     const stored = await put(regNo);
-    const found = await createTeacherStore(driver).find({ by: "regNo", value: regNo });
+    const found = await stores.teachers.find({ by: "regNo", value: regNo });
     if (found === null) throw new Error("not found");
     const { id, version } = found;
     expect(version).toBe(stored.version);
@@ -182,7 +180,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     await driver.batch([bind(lose), bind("UPDATE idempotency SET kid = 'lost'")]);
     const again = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 2, "fourth"));
     expect([again !== null, await kept()]).toEqual([true, ["fourth"]]);
-    const { find, prune } = createIdempotencyStore(driver);
+    const { find, prune } = stores.idempotencyStore;
     const [last, fourth] = [at + keepIdempotencyMs + 2, record(at + keepIdempotencyMs + 2, "fourth")];
     expect(await find(fourth.idempotency.id)).toEqual(fourth.idempotency);
     expect(await find(new Uint8Array(32))).toBeNull();
@@ -191,17 +189,15 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   });
 
   test("a batch of a hundred answers is stored as a whole, or not at all if one record changed", async () => {
-    const teachers = createTeacherStore(driver);
+    const { teachers } = stores;
     const known = Array.from({ length: 60 }, (_, n) => `B/1/A/${n}`);
     await teachers.apply(known.map((regNo) => aTeacherWrite(regNo)));
     const absent = Array.from({ length: 20 }, (_, n) => `B/2/A/${n}`);
+    const ninIndexes = Array.from({ length: 10 }, (_, n) => new Uint8Array(16).fill(100 + n));
     const keys: UniqueKey[] = [
       ...[...known, ...absent].map((value): UniqueKey => ({ by: "regNo", value })),
       ...Array.from({ length: 10 }, (_, n): UniqueKey => ({ by: "tId", value: 880_000 + n })),
-      ...Array.from(
-        { length: 10 },
-        (_, n): UniqueKey => ({ by: "nin", value: new Uint8Array(16).fill(100 + n) }),
-      ),
+      ...ninIndexes.map((value): UniqueKey => ({ by: "nin", value })),
     ];
     const read = async (): Promise<ReadTeacher[]> =>
       (await teachers.findEach(keys)).map((one, index) => one ?? (keys[index] as UniqueKey));
@@ -216,7 +212,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
       ["B/1/A/59", { name: "Other" }],
       ["B/2/A/19", {}],
       ["B/3/A/1", { tId: 880_009 }],
-      ["B/3/A/2", { ninIndex: new Uint8Array(16).fill(109) }],
+      ["B/3/A/2", { ninIndex: ninIndexes.at(-1) ?? null }],
     ] as const) {
       const before = await read();
       expect(await isStored({ read: before }, anAnswer(100))).toBe(true);

@@ -2,13 +2,10 @@ import { beforeAll, expect, test } from "bun:test";
 import { createStores } from "../../cli/open.ts";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
-import type { Driver } from "../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { schemaVersion } from "../../src/store/driver/schema.ts";
 import { lastIdBeforeSql } from "../../src/store/evidence/attestations.ts";
-import { createKeyStore } from "../../src/store/keys.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
 import { createRegisterFigures } from "../../src/store/register-figures.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
 import { anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
@@ -24,8 +21,9 @@ describeDrivers("figures", (_kind, database) => {
 
   beforeAll(async () => {
     driver = database.driver();
-    await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("pending", "pending"));
-    await createTeacherStore(driver).apply([
+    const { keys, partners, teachers } = database.stores();
+    await keys.create(aSigningKey("active", "active"), aSigningKey("pending", "pending"));
+    await teachers.apply([
       ...["1", "2", "3", "4"].map((n) => aTeacherWrite(`V/A/L/${n}`)),
       aTeacherWrite("E/X/P/1", { licenseExpiryDate: "2026-06-14" }),
       aTeacherWrite("E/X/P/2", { licenseExpiryDate: "2026-06-15" }),
@@ -35,11 +33,11 @@ describeDrivers("figures", (_kind, database) => {
       aTeacherWrite("N/O/N/1", { licenseIssueDate: null, licenseExpiryDate: null }),
     ]);
     const times = [now - 86_400_000 * 3, startOfDay - 1_000, startOfDay, now - 3_600_000, now - 60_000, now];
-    const attestations = times.map((time, index) =>
-      anAttestation(index, { kid: "active", issuedAt: Math.floor(time / 1000) }),
+    const issued = times.map((time) => ({ kid: "active", issuedAt: Math.floor(time / 1000) }));
+    await attest(
+      driver,
+      issued.map((changes, n) => anAttestation(n, changes)),
     );
-    await attest(driver, attestations);
-    const partners = createPartnerStore(driver);
     await partners.add(aPartner("even"), anApiKey("even", "k1"));
     await partners.add(aPartner("odd"), anApiKey("odd", "k2"));
     await partners.add(aPartner("keys"), anApiKey("keys", "first"));
@@ -72,11 +70,11 @@ describeDrivers("figures", (_kind, database) => {
   test("idempotency records are counted without reading all of them", async () => {
     const insert =
       "INSERT INTO idempotency (id, fingerprint, created_at, headers, body) VALUES (?, ?, 1, '{}', '')";
-    const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
-    await driver.batch(some);
-    await driver.batch([{ sql: "DELETE FROM idempotency WHERE id = ?", args: [new Uint8Array([1])] }]);
+    const ids = [1, 2, 3].map((n) => new Uint8Array([n]));
+    await driver.batch(ids.map((id) => bind(insert, [id, id])));
+    await driver.batch([bind("DELETE FROM idempotency WHERE id = ?", ids.slice(0, 1))]);
     expect(await createRegisterFigures(driver).idempotencyRecords()).toBe(2);
-    await driver.batch([{ sql: "DELETE FROM idempotency", args: [] }]);
+    await driver.batch([bind("DELETE FROM idempotency")]);
   });
 
   test("lastIdBeforeSql finds the attestation before any time", async () => {
@@ -90,7 +88,7 @@ describeDrivers("figures", (_kind, database) => {
   });
 
   test("the store refuses a third live key of a partner, and then does not shorten the first key's life", async () => {
-    const partners = createPartnerStore(driver);
+    const { partners } = database.stores();
     const add = (keyId: string, expiresAt: number) =>
       partners.addKey(anApiKey("keys", keyId), { shortened: { keyId: "first", expiresAt }, maxLive: 2 });
     const [second, third] = await Promise.all([add("second", 500), add("third", 400)]);
@@ -106,7 +104,7 @@ test("the licence counts of more than 100,000 teachers are an estimate that adds
     const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)
       INSERT INTO teachers (reg_no, name, source, certificate_status, license_expiry_date, announced_status, version, updated_at)
       SELECT 'A/B/C/' || i, 'x', 'legacy', 'CLAIMED', iif(i % 4 = 0, '2020-01-01', '2030-01-01'), 'VALID', 1, 1 FROM s`;
-    await driver.batch([{ sql, args: [] }]);
+    await driver.batch([bind(sql)]);
     const split = await countTeachers(createRegisterFigures(driver), "2026-06-15");
     const { total, byLicenseStatus, approximate } = split;
     expect({ total, approximate }).toEqual({ total: 100_003, approximate: true });

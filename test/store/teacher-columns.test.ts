@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import {
@@ -13,9 +13,8 @@ import { createImportStore } from "../../src/store/imports.ts";
 import { createRegisterFigures } from "../../src/store/register-figures.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
-import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
-import { makeFolder } from "../harness/folder.ts";
+import { sharedFolder } from "../harness/folder.ts";
 import { beginImport, commitChunk } from "../harness/imports.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
@@ -68,54 +67,40 @@ function lookedUp(stored: StoredTeacher): Record<string, unknown> {
 describeDrivers("a teacher's columns", (_kind, database) => {
   let driver: Driver;
   let teachers: TeacherStore;
-  let folder: Awaited<ReturnType<typeof makeFolder>>;
+  const folder = sharedFolder();
 
   beforeAll(async () => {
     driver = database.driver();
-    teachers = createTeacherStore(driver);
-    folder = makeFolder();
-  });
-  afterAll(async () => {
-    await folder.remove();
+    ({ teachers } = database.stores());
   });
 
   async function expectEverywhere(content: TeacherContent, version: number): Promise<StoredTeacher> {
     const stored = await teachers.findStored({ by: "regNo", value: content.regNo });
     if (stored === null) throw new TypeError("the record was not written");
     const { id } = stored;
-    expect(stored).toEqual({
-      ...content,
-      id,
-      version,
-      announcedStatus: "EXPIRED",
-      updatedAt: 1_800_000_000_123,
-    });
+    const own = { id, version, announcedStatus: "EXPIRED" as const, updatedAt: 1_800_000_000_123 };
+    expect(stored).toEqual({ ...content, ...own });
     expect(await teachers.findMany([content.regNo])).toEqual([stored]);
     const row = { ...lookedUp(stored), updatedAt: stored.updatedAt } as never;
     expect(await teachers.rows([content.regNo])).toEqual([row]);
     // Nobody finds a hidden teacher, except who asks whose a number is.
-    const shown = (content.hidden ? null : lookedUp(stored)) as never;
+    const found = lookedUp(stored) as never;
+    const shown = content.hidden ? (null as never) : found;
     const key = { by: "regNo", value: content.regNo } as const;
     expect(await teachers.find(key)).toEqual(shown);
-    expect(await teachers.findEach([{ by: "tId", value: 1 }, key])).toEqual([null, shown]);
-    expect(await teachers.findOwners([{ by: "tId", value: 1 }, key])).toEqual([
-      null,
-      lookedUp(stored) as never,
-    ]);
-    if (content.emailIndex !== null)
-      expect(await teachers.find({ by: "email", value: content.emailIndex })).toEqual(shown);
-    if (content.phoneIndex !== null)
-      expect(await teachers.find({ by: "phone", value: content.phoneIndex })).toEqual(shown);
-    if (content.ninIndex !== null)
-      expect(await teachers.find({ by: "nin", value: content.ninIndex })).toEqual(shown);
+    const two = [{ by: "tId", value: 1 } as const, key];
+    expect(await teachers.findEach(two)).toEqual([null, shown]);
+    expect(await teachers.findOwners(two)).toEqual([null, found]);
+    for (const by of ["email", "phone", "nin"] as const) {
+      const value = content[`${by}Index`];
+      if (value !== null) expect(await teachers.find({ by, value })).toEqual(shown);
+    }
     return stored;
   }
 
   test("each field of a teacher's record is stored, and every reader reads it", async () => {
-    expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
-      true,
-      true,
-    ]);
+    const writes = [writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))];
+    expect(await teachers.apply(writes)).toEqual([true, true]);
     const { id } = await expectEverywhere(distinct("C/1/1/1", 1), 1);
     await expectEverywhere(bare("C/1/1/2"), 1);
     await teachers.apply([{ ...writeOf(distinct("C/1/1/1", 4)), replaces: { id, version: 1 } }]);
@@ -123,13 +108,12 @@ describeDrivers("a teacher's columns", (_kind, database) => {
   });
 
   test("an import writes a whole record, and each single field, in the same way", async () => {
-    const imports = createImportStore(driver, folder.path);
-    const at = 1;
+    const imports = createImportStore(driver, folder);
     const first = await beginImport(imports);
     const applied = { ...first, applied: 1, inserted: 1 };
     await commitChunk(imports, first, [{ ...writeOf(bare("C/2/1/0")), changed: null }], applied);
     const nothing = { rows: 1, rejected: 0, warnings: 0, codes: [], fields: [], rejections: [] };
-    await imports.finish(applied, { ...nothing, at });
+    await imports.finish(applied, { ...nothing, at: 1 });
     let run = await beginImport(imports);
     const commit = async (write: TeacherWrite) => {
       const next = { ...run, applied: run.applied + 1 };
@@ -168,9 +152,8 @@ describeDrivers("a teacher's columns", (_kind, database) => {
       announcedStatus: statuses[pick(4)] ?? "VALID",
     }));
     await teachers.apply(writes);
-    const all = await teachers.findMany(
-      (await driver.query("SELECT reg_no FROM teachers")).map((row) => String(row.reg_no)),
-    );
+    const stored = await driver.query("SELECT reg_no FROM teachers");
+    const all = await teachers.findMany(stored.map((row) => String(row.reg_no)));
     for (const today of dates) {
       const sql = `SELECT reg_no, ${columns.licenseStatusSql("?1")} AS status FROM teachers`;
       const found = new Map((await driver.query(sql, [today])).map((row) => [row.reg_no, row.status]));

@@ -2,11 +2,7 @@ import { expect, test } from "bun:test";
 import { ConflictError } from "../../src/domain/configuration.ts";
 import { keepPartnerEventsMs, prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { bind } from "../../src/store/driver/driver.ts";
-import { createPartnerEventStore } from "../../src/store/partner-events.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
-import { createSettingsStore } from "../../src/store/settings.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { catchError } from "../harness/rejection.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
@@ -19,7 +15,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     const [driver, other] = [database.driver(), await database.another()];
     const stores = [createWatchStore(driver), createWatchStore(other)] as const;
     try {
-      const partners = createPartnerStore(driver);
+      const { partners } = database.stores();
       for (const id of ["a", "b"])
         await partners.add({ ...aPartner(id), watchLimit: 100 }, anApiKey(id, `key-${id}`));
       const [one] = stores;
@@ -28,19 +24,15 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
 
       expect(await change("b", numbers(0, 3))).toBe(3);
       expect(await one.watchersOf("R/A/B/1")).toEqual(["b"]);
-      const adds = Array.from({ length: 40 }, (_, n) => {
-        const store = stores[n % 2] ?? one;
-        return store.change("a", { add: numbers(n * 3, 3), remove: [] });
-      });
-      const answers = await Promise.all(adds);
+      const adds = Array.from({ length: 40 }, (_, n) => ({ add: numbers(n * 3, 3), remove: [] }));
+      const answers = await Promise.all(adds.map((add, n) => (stores[n % 2] ?? one).change("a", add)));
       expect(answers.filter((watched) => watched !== null)).toHaveLength(33);
       expect(answers.filter((watched) => watched === null)).toHaveLength(7);
       const kept = await all("a");
       expect(kept).toHaveLength(99);
       // The numbers of each call are stored all, or none of them.
-      expect(kept.sort()).toEqual(
-        adds.flatMap((_, n) => (answers[n] === null ? [] : numbers(n * 3, 3))).sort(),
-      );
+      const stored = adds.flatMap(({ add }, n) => (answers[n] === null ? [] : add));
+      expect(kept.sort()).toEqual(stored.sort());
 
       const [first = "", second = ""] = kept;
       const rows: [string[], string[], number | null][] = [
@@ -63,11 +55,9 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
   });
 
   test("a change of a watch list is refused if the partner's credential or terms changed since authentication", async () => {
-    const driver = database.driver();
-    const [watches, webhooks] = [createWatchStore(driver), createWebhookStore(driver)];
-    const partners = createPartnerStore(driver);
+    const { watches, webhooks, partners, settings } = database.stores();
     await partners.add(aPartner("own"), anApiKey("own", "key-own"));
-    const before = await createSettingsStore(driver).revision();
+    const before = await settings.revision();
     const change = { add: ["R/A/B/1"], remove: [] };
     expect(await watches.change("own", change, before)).toBe(1);
     expect(await webhooks.retry("none", 1, { partnerId: "own", revision: before })).toBe("not known");
@@ -81,7 +71,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
 
   test("events for fetching are deleted after thirty days, oldest first, except the newest of the old ones", async () => {
     const driver = database.driver();
-    const partners = createPartnerStore(driver);
+    const { partners, partnerEvents } = database.stores();
     const now = 100 * 86_400_000;
     const limit = now - keepPartnerEventsMs;
     // `late` has an old event after a kept one: kept events have no gap. `busy` has more events than one step deletes.
@@ -96,13 +86,12 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
       const insert = "INSERT INTO partner_events SELECT ?, 1000 + key, value FROM json_each(?)";
       await driver.batch([bind(insert, [id, JSON.stringify(times)])]);
     }
-    await prunePartnerEvents(createPartnerEventStore(driver), { now: () => now });
+    await prunePartnerEvents(partnerEvents, { now: () => now });
     const sql = "SELECT event - 1000 AS position FROM partner_events WHERE partner_id = ? ORDER BY event";
-    const left = async (id: string) =>
-      (await driver.query(sql, [id])).map(({ position }) => Number(position));
-    expect(await Promise.all(Object.keys(rows).map(left))).toEqual([
-      ...[[2], [0, 1], [0, 1, 2, 3], [1_199, 1_200, 1_201]],
-    ]);
-    expect(await createPartnerEventStore(driver).prunable(limit)).toEqual([]);
+    const left: Record<string, number[]> = {};
+    for (const id of Object.keys(rows))
+      left[id] = (await driver.query(sql, [id])).map(({ position }) => Number(position));
+    expect(left).toEqual({ quiet: [2], fresh: [0, 1], late: [0, 1, 2, 3], busy: [1_199, 1_200, 1_201] });
+    expect(await partnerEvents.prunable(limit)).toEqual([]);
   });
 });

@@ -4,41 +4,37 @@ import { bind } from "../../src/store/driver/driver.ts";
 import { lagos } from "../harness/clock.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
-/** `partner event-type` of each delivery, in the order in which they were made. */
-async function made(world: TestWebhooks): Promise<string[]> {
-  const rows = await world.rows(
-    `SELECT partner_id || ' ' || event_type AS line FROM deliveries JOIN events ON events.id = event ORDER BY deliveries.id`,
-  );
-  return rows.map((row) => String(row.line));
-}
+const url = "http://127.0.0.1:9/hook";
 
-async function subscribe(world: TestWebhooks, ...[id, terms]: [string, object?]): Promise<void> {
-  await world.subscribe(id, "http://127.0.0.1:9/hook", terms);
+/** The types of the events of the deliveries, in the order in which these were made. */
+async function made({ rows }: TestWebhooks): Promise<unknown[]> {
+  const sql = "SELECT event_type FROM deliveries JOIN events ON events.id = event ORDER BY deliveries.id";
+  return (await rows(sql)).map((row) => row.event_type);
 }
 
 test("a delivery that a sweep causes has the time of the sweep, not of the expiry", () =>
   withWebhooks(async (world) => {
     await world.put("A/B/C/1");
-    await subscribe(world, "board");
+    await world.subscribe("board", url);
     world.clock.set("2100-03-01T00:00:00Z");
     await sweepLicenses(world.teachers, { calendar: lagos, clock: world.clock, actor: "test" });
-    expect(await made(world)).toEqual(["board license.expired"]);
+    expect(await made(world)).toEqual(["license.expired"]);
     const [row] = await world.rows("SELECT created_at FROM deliveries");
     expect(Number(row?.created_at)).toBe(world.clock.now());
   }));
 
 test("a new event and its delivery do not raise the configuration's revision", () =>
   withWebhooks(async (world) => {
-    await subscribe(world, "board");
+    await world.subscribe("board", url);
     const revision = await world.settings.revision();
     await world.put("A/B/C/1");
-    expect(await made(world)).toEqual(["board license.verified"]);
+    expect(await made(world)).toEqual(["license.verified"]);
     expect(await world.settings.revision()).toBe(revision);
   }));
 
 test("a partner's backlog is due since its oldest delivery that is due, new or retried", () =>
   withWebhooks(async ({ driver, put, subscribe, webhooks, clock }) => {
-    await subscribe("board", "http://127.0.0.1:9/hook");
+    await subscribe("board", url);
     const now = clock.now();
     const dueSince = async (at = now) => (await webhooks.backlog(at)).map(({ oldestDueAt }) => oldestDueAt);
     const retryAt = (at: number) =>

@@ -55,7 +55,7 @@ beforeAll(async () => {
 });
 
 const retentionOf = async (state: State) =>
-  (await acting(state, ({ stores }) => stores.evidence.retention())).result ?? "";
+  (await acting(state, ({ store }) => store.retention())).result ?? "";
 
 /** Audits a state, starts a service over it, and audits again after the next checkpoint. */
 async function attacked(state: State) {

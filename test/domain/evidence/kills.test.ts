@@ -24,7 +24,7 @@ import { aPinnedCheckpoint } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
 import { reportTries } from "../../harness/trial.ts";
-import { aNode, attestTo, auditDatabase, notesIn, signingKey } from "./audited-register.ts";
+import { aNode, attestTo, auditDatabase, copyOf, notesIn, tampered } from "./audited-register.ts";
 
 /** A process that dies before its step `left`. No later step happens. */
 function createLife(left: number) {
@@ -95,9 +95,6 @@ async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await attestTo(driver, 46, 5);
 }
 
-const audited = (driver: Driver, pinned: string | null) =>
-  auditDatabase(driver, { pinned, keys: [signingKey], allSignatures: false });
-
 /** Expects each checkpoint to name the one before it, and all checkpoints from before the kill to be stored. */
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
   const kept = await notesIn(driver);
@@ -107,7 +104,7 @@ async function expectWhole(driver: Driver, seen: readonly string[], pins: readon
   );
   for (const { note } of pins) {
     expect(note).toBe(kept.at(-1) ?? "");
-    expect(await audited(driver, note)).toMatchObject({ found: 0, leaves: 50 });
+    expect(await auditDatabase(driver, note)).toMatchObject({ found: 0, leaves: 50 });
   }
 }
 
@@ -171,29 +168,26 @@ test(
   () =>
     withTempDir(async (folder) => {
       const config = readConfig({ data: folder, "master-key": masterKey }, {});
-      const [old, backup] = [join(folder, "old.db"), join(folder, "backup.db")];
+      const old = join(folder, "old.db");
       const driver = await openFile({ file: old });
       const memory = aPinnedCheckpoint();
       await prepare(driver, memory);
-      await driver.copyTo(backup);
-      const shortened = await openFile({ file: backup });
-      await shortened.batch([{ sql: "DELETE FROM attestations WHERE id > 45", args: [] }]);
-      await shortened.close();
+      const deletion = "DELETE FROM attestations WHERE id > 45";
+      const backup = await tampered({ file: old, pinned: null }, [deletion]);
       await aNode(driver, memory).writer.checkpoint();
       const pinned = openPinnedCheckpoint(join(folder, "log.checkpoint"));
       await pinned.write(memory.note ?? "");
       const before = await notesIn(driver);
       for (let [steps, isOver] = [0, false]; !isOver; steps++) {
-        const copy = await openFile({ file: await copied(backup, `${backup}-${steps}`) });
+        const { file } = await copyOf(backup);
+        const copy = await openFile({ file });
         const life = createLife(steps);
-        const settled = await settleRestoredLog(mortal(copy, life), config, {
-          actor: "a test",
-          clock: aNode(copy).clock,
-        }).catch(() => null);
+        const acting = { actor: "a test", clock: aNode(copy).clock };
+        const settled = await settleRestoredLog(mortal(copy, life), config, acting).catch(() => null);
         isOver = !life.isDead();
         expect(pinned.read()).toBe(memory.note);
         // Before the copy replaces the database, a kill leaves the old database unchanged.
-        expect(await audited(driver, pinned.read())).toMatchObject({ found: 0, leaves: 50 });
+        expect(await auditDatabase(driver, pinned.read())).toMatchObject({ found: 0, leaves: 50 });
         expect(await notesIn(driver)).toEqual(before);
         if (isOver) {
           // After the replacement, a kill leaves the pinned checkpoint of the log before until the next run.
@@ -202,7 +196,7 @@ test(
           await healed.writer.reconcile();
           await healed.writer.checkpoint();
           expect(requireHead(memory.note ?? "").origin).toBe("verify.example.org/log/2");
-          expect(await audited(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });
+          expect(await auditDatabase(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });
         }
         await copy.close();
       }
@@ -210,10 +204,3 @@ test(
     }),
   60_000,
 );
-
-async function copied(from: string, to: string): Promise<string> {
-  const source = await openFile({ file: from });
-  await source.copyTo(to);
-  await source.close();
-  return to;
-}

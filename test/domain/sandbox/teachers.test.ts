@@ -10,10 +10,8 @@ import { today, withImports } from "../../harness/imports.ts";
 
 test("the sandbox's teachers are imported without a warning, each with a profile", () =>
   withImports(async ({ add, find, blindIndex, teachers }) => {
-    const added = await add(sandboxExtract(sandboxTeachers, today), {
-      name: "sandbox.ndjson",
-      baseline: true,
-    });
+    const options = { name: "sandbox.ndjson", baseline: true };
+    const added = await add(sandboxExtract(sandboxTeachers, today), options);
     expect(added).toMatchObject({ inserted: sandboxTeachers.length, rejected: 0, warnings: 0, events: 0 });
     for (const { regNo, name, tId } of sandboxTeachers) {
       const teacher = await find(regNo);

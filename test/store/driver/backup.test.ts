@@ -2,26 +2,16 @@ import { expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { inspectBackup, lockPartialFile, makeBackup } from "../../../src/store/driver/backup.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
+import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
-import { createTeacherStore } from "../../../src/store/teachers.ts";
-import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
-import { aTeacherWrite } from "../../harness/samples.ts";
+import { withStores } from "../../harness/store.ts";
 
-/** A register with some teachers, still open: what a service works with. */
-async function withDatabase(
-  act: (world: { folder: string; driver: Awaited<ReturnType<typeof openFile>> }) => Promise<void>,
-) {
-  await withTempDir(async (folder) => {
-    const driver = await openFile({ file: `${folder}/tvs.db` });
-    try {
-      await makeSchema(driver);
-      await createTeacherStore(driver).apply(["A/B/C/1", "A/B/C/2"].map((regNo) => aTeacherWrite(regNo)));
-      await act({ folder, driver });
-    } finally {
-      await driver.close();
-    }
+/** Runs a function with an open register of two teachers. */
+function withDatabase(act: (world: { folder: string; driver: Driver }) => Promise<void>): Promise<void> {
+  return withStores(async ({ folder, driver, putMany }) => {
+    await putMany(["A/B/C/1", "A/B/C/2"]);
+    await act({ folder, driver });
   });
 }
 
@@ -51,11 +41,7 @@ test("a backup is consistent while another connection writes", () =>
     const writes = (async () => {
       for (let n = 0; writing; n++) {
         const sql = "INSERT INTO settings (name, value) VALUES (?, ?)";
-        const pair = [
-          { sql, args: [`a${n}`, `b${n}`] },
-          { sql, args: [`b${n}`, "second of a pair"] },
-        ];
-        await writer.batch(pair);
+        await writer.batch([bind(sql, [`a${n}`, `b${n}`]), bind(sql, [`b${n}`, "second of a pair"])]);
         await new Promise((done) => setImmediate(done));
       }
     })();
@@ -64,9 +50,8 @@ test("a backup is consistent while another connection writes", () =>
     await writes;
     await writer.close();
     const copy = await openConnection(`${folder}/b4.db`);
-    const [pairs] =
-      copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a
-      JOIN settings AS b ON b.name = a.value`);
+    const [pairs] = copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written
+      FROM settings AS a JOIN settings AS b ON b.name = a.value`);
     expect(Number(pairs?.written)).toBeGreaterThan(0);
     expect(Number(pairs?.written)).toBe(2 * Number(pairs?.whole));
     copy.close();
@@ -93,10 +78,8 @@ test("a backup does not write into a file or link that another process puts at i
     const [file, theirs, nowhere] = ["b.db", "theirs", "nowhere"].map((name) => `${folder}/${name}`);
     if (file === undefined || theirs === undefined || nowhere === undefined) throw new Error("three names");
     const partial = await lockPartialFile(file);
-    for (const put of [
-      () => fs.writeFileSync(partial.path, ""),
-      () => fs.symlinkSync(nowhere, partial.path),
-    ]) {
+    const puts = [() => fs.writeFileSync(partial.path, ""), () => fs.symlinkSync(nowhere, partial.path)];
+    for (const put of puts) {
       put();
       expect(() => partial.make()).toThrow(`${partial.path} was put there by somebody else`);
       partial.remove();
@@ -113,9 +96,11 @@ test("a backup does not write into a file or link that another process puts at i
     expect([fs.existsSync(file), fs.existsSync(nowhere)]).toEqual([false, false]);
   }));
 
-async function verdict(file: string): Promise<unknown> {
-  return ((await catchError(inspectBackup(file))) as { code?: string } | undefined)?.code;
-}
+const expectRefusal = async (file: string, code: string, message = "") =>
+  expect(await catchError(inspectBackup(file))).toMatchObject({
+    code,
+    message: expect.stringContaining(message),
+  });
 
 test("inspectBackup finds a damaged backup and a truncated one", () =>
   withDatabase(async ({ folder, driver }) => {
@@ -125,18 +110,17 @@ test("inspectBackup finds a damaged backup and a truncated one", () =>
     const damaged = Uint8Array.from(whole);
     damaged.fill(0xff, 4096 * 3, 4096 * 12);
     fs.writeFileSync(`${folder}/damaged`, damaged);
-    expect(await verdict(`${folder}/cut`)).toBe("STORE_CORRUPT");
-    expect(await verdict(`${folder}/damaged`)).toBe("STORE_CORRUPT");
+    for (const name of ["cut", "damaged"]) await expectRefusal(`${folder}/${name}`, "STORE_CORRUPT");
   }));
 
 test("inspectBackup refuses the backup of a newer program, and one with another program's schema", () =>
   withDatabase(async ({ folder, driver }) => {
-    await driver.batch([{ sql: "INSERT INTO schema_steps VALUES (99)", args: [] }]);
+    await driver.batch([bind("INSERT INTO schema_steps VALUES (99)")]);
     await driver.copyTo(`${folder}/newer.db`);
-    expect(await verdict(`${folder}/newer.db`)).toBe("DATABASE_TOO_NEW");
-    await driver.batch([{ sql: "DELETE FROM schema_steps", args: [] }]);
+    await expectRefusal(`${folder}/newer.db`, "DATABASE_TOO_NEW");
+    await driver.batch([bind("DELETE FROM schema_steps")]);
     await driver.copyTo(`${folder}/foreign.db`);
-    expect(await verdict(`${folder}/foreign.db`)).toBe("STORE_CORRUPT");
+    await expectRefusal(`${folder}/foreign.db`, "STORE_CORRUPT");
   }));
 
 test("inspectBackup refuses an unknown index before the integrity check evaluates it", () =>
@@ -147,16 +131,13 @@ test("inspectBackup refuses an unknown index before the integrity check evaluate
     copy.exec("CREATE INDEX trap ON teachers (abs(id))");
     copy.exec("PRAGMA journal_mode = DELETE");
     copy.close();
-    expect(await catchError(inspectBackup(file))).toMatchObject({
-      code: "STORE_CORRUPT",
-      message: expect.stringContaining("was changed by another program: the index trap is not one"),
-    });
+    const message = "was changed by another program: the index trap is not one";
+    await expectRefusal(file, "STORE_CORRUPT", message);
   }));
 
 test("inspectBackup refuses a database file that was copied by hand, because its write-ahead log may be missing", () =>
   withDatabase(async ({ folder }) => {
     fs.copyFileSync(`${folder}/tvs.db`, `${folder}/by-hand.db`);
-    const error = await catchError(inspectBackup(`${folder}/by-hand.db`));
-    expect(error).toMatchObject({ code: "STORE_CORRUPT", message: expect.stringContaining("by hand") });
+    await expectRefusal(`${folder}/by-hand.db`, "STORE_CORRUPT", "by hand");
     expect(fs.readdirSync(folder).filter((name) => name.startsWith("by-hand"))).toEqual(["by-hand.db"]);
   }));

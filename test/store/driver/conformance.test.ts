@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { type Driver, insertStatements, rowsPerInsert } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver, insertStatements, rowsPerInsert } from "../../../src/store/driver/driver.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
 import { catchError } from "../../harness/rejection.ts";
@@ -11,8 +11,8 @@ describeDrivers("driver", (kind, opened) => {
   beforeAll(async () => {
     driver = opened.driver();
     await driver.batch([
-      { sql: "CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)", args: [] },
-      { sql: "CREATE TABLE bulk (k INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT) STRICT", args: [] },
+      bind("CREATE TABLE probe (k TEXT PRIMARY KEY, n INTEGER, b BLOB, t TEXT)"),
+      bind("CREATE TABLE bulk (k INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT) STRICT"),
     ]);
   });
 
@@ -42,10 +42,7 @@ describeDrivers("driver", (kind, opened) => {
 
   test("a query never uses the parameters of an earlier call", async () => {
     const insert = "INSERT INTO probe (k, n) VALUES (?, ?)";
-    await driver.batch([
-      { sql: insert, args: ["one", 1] },
-      { sql: insert, args: ["two", 2] },
-    ]);
+    await driver.batch([bind(insert, ["one", 1]), bind(insert, ["two", 2])]);
     const found: (number | undefined)[] = [];
     for (const key of ["one", "none", "two", "none", "none", "one"]) {
       const [row] = await driver.query("SELECT n FROM probe WHERE k = ?", [key]);
@@ -61,23 +58,18 @@ describeDrivers("driver", (kind, opened) => {
         await tx.batch([insert(first)]);
         return tx.finish(last.map(insert));
       });
-    expect(await insertBoth("first", "last", "very last")).toMatchObject([
-      [{ k: "last" }],
-      [{ k: "very last" }],
-    ]);
-    const failing = [
-      insertBoth("undone", "undone too", "first"),
-      driver.batch(["twice", "twice"].map(insert)),
-    ];
-    for (const one of failing) expect(await catchError(one)).toMatchObject({ code: "STORE_CONSTRAINT" });
+    const inserted = await insertBoth("first", "last", "very last");
+    expect(inserted).toMatchObject([[{ k: "last" }], [{ k: "very last" }]]);
+    const twice = () => driver.batch(["twice", "twice"].map(insert));
+    for (const run of [() => insertBoth("undone", "undone too", "first"), twice])
+      expect(await catchError(run())).toMatchObject({ code: "STORE_CONSTRAINT" });
     const late = driver.write(async (tx) => {
       await tx.finish([]);
       await tx.batch([insert("late")]);
     });
     expect(await catchError(late)).toBeInstanceOf(Error);
-    const rows = await driver.query(
-      "SELECT k FROM probe WHERE k LIKE '%last' OR k LIKE 'undone%' OR k IN ('twice', 'late')",
-    );
+    const sql = "SELECT k FROM probe WHERE k LIKE '%last' OR k LIKE 'undone%' OR k IN ('twice', 'late')";
+    const rows = await driver.query(sql);
     expect(rows.map((row) => row.k)).toEqual(["last", "very last"]);
   });
 
@@ -91,21 +83,14 @@ describeDrivers("driver", (kind, opened) => {
       };
       const undoing = `CREATE TRIGGER undo AFTER UPDATE ON teachers BEGIN
       UPDATE teachers SET license_revoked_on = NULL WHERE id = NEW.id; END`;
+      const [escaped, alter] = ['"a\u001b[2J\'"', "ALTER TABLE partners"];
       const foreign: [string, string, string][] = [
         [undoing, "DROP TRIGGER undo", "trigger undo is not one that tvs makes"],
         ["CREATE VIEW eyes AS SELECT 1", "DROP VIEW eyes", "view eyes is not one that tvs makes"],
         ["CREATE TABLE more (a)", "DROP TABLE more", "table more is not one that tvs makes"],
         ["CREATE INDEX fast ON teachers (name)", "DROP INDEX fast", "index fast is not one that tvs makes"],
-        [
-          'CREATE TABLE "a\u001b[2J\'" (a)',
-          'DROP TABLE "a\u001b[2J\'"',
-          "table a??2J? is not one that tvs makes",
-        ],
-        [
-          "ALTER TABLE partners ADD COLUMN x TEXT",
-          "ALTER TABLE partners DROP COLUMN x",
-          "table partners was altered",
-        ],
+        [`CREATE TABLE ${escaped} (a)`, `DROP TABLE ${escaped}`, "table a??2J? is not one that tvs makes"],
+        [`${alter} ADD COLUMN x TEXT`, `${alter} DROP COLUMN x`, "table partners was altered"],
       ];
       for (const [sql, undo, found] of foreign)
         expect(await verdictAfter(sql, undo)).toBe(`STORE_CORRUPT ${found}`);

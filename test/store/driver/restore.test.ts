@@ -71,10 +71,8 @@ test("a restore follows no symbolic link at the path of the database or its lock
     const [real, nowhere] = [`${target}-real`, `${target}-nowhere`];
     fs.renameSync(target, real);
     fs.symlinkSync(real, target);
-    expect(await catchError(restoreBackup(options))).toMatchObject({
-      code: "REFUSED",
-      message: `${target} is a symbolic link; take it away, or name the file itself`,
-    });
+    const message = `${target} is a symbolic link; take it away, or name the file itself`;
+    expect(await catchError(restoreBackup(options))).toMatchObject({ code: "REFUSED", message });
     fs.rmSync(target);
     fs.renameSync(real, target);
     fs.symlinkSync(nowhere, `${target}.lock`);
@@ -168,14 +166,12 @@ test("a restore lists the keys and credentials that become valid again, and coun
         VALUES ('A/B/C/1', 'n', 'legacy', 1, 'CLAIMED', '2026-01-01', 'REVOKED', 1, 1);
       INSERT INTO events (event_id, event_type, occurred_at, content) VALUES ('e', 't', 1, '{}')`,
     );
-    const { undone } = await restoreBackup(options);
-    expect(undone).toEqual({
-      changes: [
-        { kind: "signingKey", id: "kid1", was: "compromised", now: null },
-        { kind: "partner", id: "gone", was: "enabled", now: null },
-        { kind: "apiKey", id: "k1", was: "revoked", now: null },
-        { kind: "teacher", id: "A/B/C/1", was: "revoked", now: null },
-      ],
-      lost: { attestations: 0, history: 0, events: 1 },
-    });
+    const changes = [
+      { kind: "signingKey", id: "kid1", was: "compromised", now: null },
+      { kind: "partner", id: "gone", was: "enabled", now: null },
+      { kind: "apiKey", id: "k1", was: "revoked", now: null },
+      { kind: "teacher", id: "A/B/C/1", was: "revoked", now: null },
+    ] as const;
+    const lost = { attestations: 0, history: 0, events: 1 };
+    expect((await restoreBackup(options)).undone).toEqual({ changes, lost });
   }));

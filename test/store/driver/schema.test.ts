@@ -90,11 +90,10 @@ for (const kind of driverKinds) {
       withDatabase(kind, async (driver) => {
         await makeSchema(driver, steps);
         const before = await objects(driver);
-        const refusal = (await catchError(makeSchema(driver))) as { code: string; message: string };
-        expect(refusal.code).toBe("DATABASE_TOO_NEW");
-        expect(refusal.message).toMatch(
+        const message = expect.stringMatching(
           /^the register has schema 2, this program knows 1; .*restore a backup.*$/,
         );
+        expect(await catchError(makeSchema(driver))).toMatchObject({ code: "DATABASE_TOO_NEW", message });
         expect(await objects(driver)).toEqual(before);
       }));
 

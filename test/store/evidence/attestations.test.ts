@@ -1,10 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import { createCommits } from "../../../src/store/driver/commits.ts";
+import { createStores } from "../../../cli/open.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { createAttestationStore } from "../../../src/store/evidence/attestations.ts";
-import { createKeyStore } from "../../../src/store/keys.ts";
-import { createQuotaStore } from "../../../src/store/quota.ts";
-import { createSettingsStore } from "../../../src/store/settings.ts";
 import { describeDrivers } from "../../harness/drivers.ts";
 import { anAnsweredCall, attest } from "../../harness/evidence.ts";
 import { anAttestation, aSigningKey } from "../../harness/samples.ts";
@@ -15,50 +11,36 @@ describeDrivers("answered calls", (_kind, database) => {
 
   beforeAll(async () => {
     driver = database.driver();
-    await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+    await database.stores().keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
   });
 
-  async function stores() {
+  function stores() {
     transactions = 0;
-    const watched: Driver = {
-      ...driver,
-      write: (work, waitMs) => {
-        transactions++;
-        return driver.write(work, waitMs);
-      },
+    const write: Driver["write"] = (work, waitMs) => {
+      transactions++;
+      return driver.write(work, waitMs);
     };
-    const commit = createCommits(watched);
-    return {
-      revision: await createSettingsStore(driver).revision(),
-      attestations: createAttestationStore(watched, commit),
-      quota: createQuotaStore(watched, commit),
-    };
+    return createStores({ ...driver, write });
   }
-  const usedOf = async (partnerId: string) =>
-    Object.fromEntries(
-      (await createQuotaStore(driver, createCommits(driver)).windows())
-        .filter((one) => one.partnerId === partnerId)
-        .map((one) => [one.kind, one.used]),
-    );
-
-  const idempotencyRecord = (id: number) => ({
-    id: new Uint8Array(32).fill(id),
-    fingerprint: new Uint8Array(32),
-    createdAt: 1,
-    headers: {},
-    body: "{}",
-  });
+  const usedOf = async (partnerId: string) => {
+    const windows = await database.stores().quotaStore.windows();
+    const own = windows.filter((one) => one.partnerId === partnerId);
+    return Object.fromEntries(own.map(({ kind, used }) => [kind, used]));
+  };
 
   test("calls of one partner in one transaction are each charged, and each sees the charges before it", async () => {
-    const { attestations, quota, revision } = await stores();
+    const { attestations, quotaStore, settings } = stores();
+    const revision = await settings.revision();
     const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
-    const starts = { minute: 600_000, day: 0 };
-    const limits = { minute: 17, day: 17 };
+    const [starts, limits] = [
+      { minute: 600_000, day: 0 },
+      { minute: 17, day: 17 },
+    ];
     const charge = { partnerId: "sums", starts, calls: 1, limits };
     const used = await Promise.all([
-      quota.chargeMinute(charge, revision),
+      quotaStore.chargeMinute(charge, revision),
       ...calls.map((one) => attestations.record(anAnsweredCall([one], { revision, charge }))),
-      quota.chargeMinute(charge, revision),
+      quotaStore.chargeMinute(charge, revision),
     ]);
     expect(transactions).toBe(1);
     const stored = calls.slice(0, 16);
@@ -70,10 +52,11 @@ describeDrivers("answered calls", (_kind, database) => {
   });
 
   test("a call that was authenticated under an older revision is refused alone, and stores and costs nothing", async () => {
-    const { attestations, revision } = await stores();
-    const old = anAttestation(100, { partnerId: "old" });
-    const good = anAttestation(101, { partnerId: "good" });
-    const idempotency = idempotencyRecord(9);
+    const { attestations, settings } = stores();
+    const revision = await settings.revision();
+    const [old, good] = [anAttestation(100, { partnerId: "old" }), anAttestation(101, { partnerId: "good" })];
+    const id = new Uint8Array(32).fill(9);
+    const idempotency = { id, fingerprint: new Uint8Array(32), createdAt: 1, headers: {}, body: "{}" };
     const used = await Promise.all([
       attestations.record(anAnsweredCall([old], { revision: revision - 1, idempotency })),
       attestations.record(anAnsweredCall([good], { revision })),
@@ -83,7 +66,7 @@ describeDrivers("answered calls", (_kind, database) => {
     expect(await attestations.find(old.verificationId)).toBeNull();
     expect(await attestations.find(good.verificationId)).toEqual(good);
     expect([await usedOf("old"), await usedOf("good")]).toEqual([{}, { minute: 1, day: 1 }]);
-    expect(await driver.query("SELECT 1 FROM idempotency WHERE id = ?", [idempotency.id])).toEqual([]);
+    expect(await driver.query("SELECT 1 FROM idempotency WHERE id = ?", [id])).toEqual([]);
   });
 });
 
@@ -100,12 +83,12 @@ function requestId(seconds: number, last: string): string {
 
 describeDrivers("attestations by their request", (_kind, database) => {
   let driver: Driver;
-  const store = () => createAttestationStore(driver, createCommits(driver));
-  const ofRequest = async (id: string) => (await store().ofRequest(id)).map(({ reference }) => reference);
+  const ofRequest = async (id: string) =>
+    (await database.stores().attestations.ofRequest(id)).map(({ reference }) => reference);
 
   beforeAll(async () => {
     driver = database.driver();
-    await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+    await database.stores().keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
     const rows = (from: number, count: number, request: string) =>
       Array.from({ length: count }, (_, n) =>
         anAttestation(from + n, { requestId: request, issuedAt: 1_700_000_501 }),

@@ -5,26 +5,21 @@ import { createEvidenceDisk } from "../../../src/store/evidence/disk.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
-/** A store whose disk is full. */
-const full = {
-  record: () => Promise.reject(new TvsError("STORE_FULL", "the disk is full")),
-} as unknown as AttestationStore;
+type Record = AttestationStore["record"];
+/** Records an attestation through a watched store, which this function replaces. */
+const record = (disk: ReturnType<typeof createEvidenceDisk>, by: Record) =>
+  disk.watch({ record: by } as AttestationStore).record({} as never);
+const refuse = () => Promise.reject(new TvsError("STORE_FULL", "the disk is full"));
 
-test("a disk that refused evidence counts as refusing until a probe finds room", () =>
+test("a disk that refused evidence counts as refusing until a probe finds room or an attestation is stored", () =>
   withStores(async ({ driver }) => {
     const disk = createEvidenceDisk(driver);
-    expect(await catchError(disk.watch(full).record({} as never))).toMatchObject({ code: "STORE_FULL" });
-    expect(disk.isRefusing()).toBe(true);
-    await disk.probe();
-    expect(disk.isRefusing()).toBe(false);
-  }));
-
-test("a stored attestation ends the state of a refusing disk", () =>
-  withStores(async ({ driver }) => {
-    const disk = createEvidenceDisk(driver);
-    await catchError(disk.watch(full).record({} as never));
-    await disk.watch({ record: async () => ({}) } as unknown as AttestationStore).record({} as never);
-    expect(disk.isRefusing()).toBe(false);
+    for (const end of [disk.probe, () => record(disk, async () => ({}) as never)]) {
+      expect(await catchError(record(disk, refuse))).toMatchObject({ code: "STORE_FULL" });
+      expect(disk.isRefusing()).toBe(true);
+      await end();
+      expect(disk.isRefusing()).toBe(false);
+    }
   }));
 
 test("a refusal of the disk during a probe for room is not forgotten", () =>
@@ -34,11 +29,11 @@ test("a refusal of the disk during a probe for room is not forgotten", () =>
       ...driver,
       async batch(statements) {
         // The second batch writes the probe.
-        if (++batches === 2) await catchError(disk.watch(full).record({} as never));
+        if (++batches === 2) await catchError(record(disk, refuse));
         return driver.batch(statements);
       },
     });
-    await catchError(disk.watch(full).record({} as never));
+    await catchError(record(disk, refuse));
     expect(await catchError(disk.probe())).toMatchObject({ code: "STORE_FULL" });
     expect(disk.isRefusing()).toBe(true);
   }));

@@ -2,30 +2,31 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
+import { createServer as createTcpServer, type Server } from "node:net";
 import { join } from "node:path";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
-import { makeFolder } from "../../harness/folder.ts";
+import { listen } from "../../harness/endpoint.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
 describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be opened is refused", () => {
   const ends: (() => Promise<unknown>)[] = [];
+  const folder = sharedFolder();
   let guarded: TestServer;
   let sign: (claims: Record<string, unknown>) => Promise<string>;
 
   beforeAll(async () => {
-    const folder = makeFolder();
     const { publicKey, privateKey } = await generateKeyPair("EdDSA", { extractable: true });
-    const file = join(folder.path, "jwt.pem");
+    const file = join(folder, "jwt.pem");
     await writeFile(file, await exportSPKI(publicKey));
     guarded = await startServer({ args: ["--auth-jwt-key-file", file] });
     sign = (claims) => new SignJWT(claims).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
-    ends.push(guarded.stop, folder.remove);
+    ends.push(guarded.stop);
   });
   afterAll(async () => {
     for (const end of ends) await end();
@@ -39,9 +40,8 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
   }
 
   async function listening(server: Server, scheme = "http"): Promise<string> {
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     ends.push(() => new Promise((done) => server.close(done)));
-    return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return listen(server, scheme);
   }
 
   const invalid = (words: string) =>
@@ -60,15 +60,11 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
   });
 
   test("the URL of a web server or another program is refused in one line", async () => {
-    const web = createServer((_, response) => {
-      response.writeHead(200, { "content-type": "text/html" }).end("<html></html>");
-    });
-    const nothing = createServer((_, response) => {
-      response.writeHead(404).end();
-    });
-    const other = createServer((_, response) => {
-      response.writeHead(200, { "content-type": "application/json" }).end('{"hello":1}');
-    });
+    const answering = (status: number, type: string, body: string) =>
+      createServer((_, response) => void response.writeHead(status, { "content-type": type }).end(body));
+    const web = answering(200, "text/html", "<html></html>");
+    const nothing = answering(404, "text/plain", "");
+    const other = answering(200, "application/json", '{"hello":1}');
     const shell = createTcpServer((socket) => socket.on("error", () => {}).end("SSH-2.0-OpenSSH_9.2\r\n"));
     for (const server of [web, nothing, other, shell]) {
       expect(await refusal(await listening(server))).toEqual(

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, mock, test } from "bun:test";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import type { Driver } from "../../../src/store/driver/driver.ts";
+import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { isTimeout } from "../../../src/store/server/errors.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
 import { createServerRequests } from "../../../src/store/server/requests.ts";
+import { listen } from "../../harness/endpoint.ts";
 import { until } from "../../harness/eventually.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
@@ -13,21 +13,18 @@ import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-async function listen(answer: Answer) {
+async function startAnswering(answer: Answer) {
   const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
   };
+  return { url: await listen(server), close };
 }
 
 test("a repeated request waits in total no longer than a single request may", async () => {
   let asked = 0;
-  const server = await listen((request) => {
+  const server = await startAnswering((request) => {
     asked++;
     setTimeout(() => request.socket.destroy(), 500);
   });
@@ -41,7 +38,7 @@ test("a repeated request waits in total no longer than a single request may", as
 describe.skipIf(noServer !== undefined)("a libSQL server that sends something other than rows", () => {
   const token = "a.token.of.ours";
   let sqld: TestServer;
-  let middle: Awaited<ReturnType<typeof listen>>;
+  let middle: Awaited<ReturnType<typeof startAnswering>>;
   let elsewhere: typeof middle;
   let arrived: (string | undefined)[];
   /** The proxy's own answer; null for the server's answer. */
@@ -56,11 +53,11 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
 
   beforeAll(async () => {
     sqld = await startServer();
-    elsewhere = await listen(async (request, response) => {
+    elsewhere = await startAnswering(async (request, response) => {
       arrived.push(request.headers.authorization);
       response.end(await passOn(request));
     });
-    middle = await listen(async (request, response) => {
+    middle = await startAnswering(async (request, response) => {
       if (instead !== null) return instead(request, response);
       response.setHeader("Content-Type", "application/json").end(change(await passOn(request)));
     });
@@ -81,14 +78,10 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
   }
 
   test.each([301, 302, 303, 307, 308])("the driver follows no redirect with status %d", async (status) => {
-    const redirect: Answer = ({ url }, response) =>
-      response.writeHead(status, { Location: elsewhere.url + url }).end();
     await opened(async (driver) => {
-      instead = redirect;
-      expect(await catchError(driver.query("SELECT 1"))).toMatchObject({ code: "STORE_UNAVAILABLE" });
-      expect(await catchError(driver.batch([{ sql: "DROP TABLE probe", args: [] }]))).toMatchObject({
-        code: "STORE_UNAVAILABLE",
-      });
+      instead = ({ url }, response) => response.writeHead(status, { Location: elsewhere.url + url }).end();
+      for (const send of [() => driver.query("SELECT 1"), () => driver.batch([bind("DROP TABLE probe")])])
+        expect(await catchError(send())).toMatchObject({ code: "STORE_UNAVAILABLE" });
     });
     expect(await catchError(open())).toMatchObject({
       code: "CONFIG_INVALID",
@@ -99,38 +92,33 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
 
   test("the driver does not follow the base_url of an answer to another server", async () => {
     change = (text) => text.replace('"base_url":null', `"base_url":"${elsewhere.url}"`);
-    expect(change(await passOnSelect())).toContain(elsewhere.url);
+    const execute = { type: "execute", stmt: { sql: "SELECT 1" } };
+    const body = JSON.stringify({ baton: null, requests: [execute] });
+    const answer = await fetch(`${sqld.url}/v2/pipeline`, { method: "POST", body });
+    expect(change(await answer.text())).toContain(elsewhere.url);
     await opened(async (driver) => {
       for (let n = 0; n < 3; n++) expect(await driver.query("SELECT ? AS n", [n])).toMatchObject([{ n }]);
-      await driver.batch([{ sql: "CREATE TABLE of_this_server (a)", args: [] }]);
+      await driver.batch([bind("CREATE TABLE of_this_server (a)")]);
     });
     expect(arrived).toEqual([]);
   });
 
   test("a transaction that reads and then writes makes two requests, and a third one that closes its stream", async () => {
     await opened(async (driver) => {
-      let requests = 0;
-      change = (text) => {
-        requests++;
-        return text;
-      };
-      await driver.batch([{ sql: "CREATE TABLE counted (n INTEGER)", args: [] }]);
-      await until(() => requests === 2);
+      const requests = mock((text: string) => text);
+      const count = () => requests.mock.calls.length;
+      change = requests;
+      await driver.batch([bind("CREATE TABLE counted (n INTEGER)")]);
+      await until(() => count() === 2);
       await driver.write(async (tx) => {
-        const [[row] = []] = await tx.batch([{ sql: "SELECT count(*) AS n FROM counted", args: [] }]);
-        await tx.finish([{ sql: "INSERT INTO counted VALUES (?)", args: [Number(row?.n)] }]);
+        const [[row] = []] = await tx.batch([bind("SELECT count(*) AS n FROM counted")]);
+        await tx.finish([bind("INSERT INTO counted VALUES (?)", [Number(row?.n)])]);
       });
-      await until(() => requests === 5);
+      await until(() => count() === 5);
       expect(await driver.query("SELECT n FROM counted")).toMatchObject([{ n: 0 }]);
-      expect(requests).toBe(6);
+      expect(count()).toBe(6);
     });
   });
-
-  async function passOnSelect(): Promise<string> {
-    const execute = { type: "execute", stmt: { sql: "SELECT 1" } };
-    const body = JSON.stringify({ baton: null, requests: [execute] });
-    return (await fetch(`${sqld.url}/v2/pipeline`, { method: "POST", body })).text();
-  }
 
   const mebibyte = 1024 ** 2;
   const json = { "Content-Type": "application/json" };
@@ -155,18 +143,17 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
       },
     ],
     [
-      "an endless error answer",
+      "a long error answer",
       () => (_, response) => response.writeHead(500).end(Buffer.alloc(65 * mebibyte, 46)),
     ],
   ])("the driver refuses an answer that is too long: %s", async (_, answer) => {
     await opened(async (driver) => {
       instead = answer();
-      expect(await catchError(driver.query("SELECT 1"))).toMatchObject({
-        code: "STORE_UNAVAILABLE",
-        message: expect.stringMatching(
-          /(sent more than 16 MiB or a million values at once|packed its answer unasked), which is not read/,
-        ),
-      });
+      const message = expect.stringMatching(
+        /(sent more than 16 MiB or a million values at once|packed its answer unasked), which is not read/,
+      );
+      const refusal = { code: "STORE_UNAVAILABLE", message };
+      expect(await catchError(driver.query("SELECT 1"))).toMatchObject(refusal);
       instead = null;
       expect(await driver.query("SELECT 1 AS one")).toMatchObject([{ one: 1 }]);
     });
