@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
-import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { openTestConsole, sharedTestConsole } from "../harness/console.ts";
 import { waitForAnswer } from "../harness/eventually.ts";
 import { attest, storeQuotaUse } from "../harness/evidence.ts";
 import { anAttestation, aTeacherWrite } from "../harness/samples.ts";
 import { addPartner } from "../harness/service.ts";
 
-let world: TestConsole;
-beforeAll(async () => {
-  world = await openTestConsole();
-  await addPartner(world.operator, "exam-body-a", { perMinute: 600, perDay: 1_000 });
-});
-afterAll(() => world.close());
+const world = sharedTestConsole();
+beforeAll(() => addPartner(world.operator, "exam-body-a", { perMinute: 600, perDay: 1_000 }));
 
 const pageWith = async (text: string) => {
   const session = await world.signIn();

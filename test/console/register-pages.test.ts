@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { sharedTestConsole, type TestConsole } from "../harness/console.ts";
 import { addPartner } from "../harness/service.ts";
 
 /** Sixty teachers, one of them revoked, and two rows that are rejected. */
@@ -16,17 +16,15 @@ const extract = [
 
 const file = "/home/someone/extract.csv";
 
-let world: TestConsole;
+const world = sharedTestConsole();
 let keyId: string;
 let session: Awaited<ReturnType<TestConsole["signIn"]>>;
 beforeAll(async () => {
-  world = await openTestConsole();
   await world.load(file, extract, true);
   ({ keyId } = await addPartner(world.operator, "agency"));
   await world.service.configuration.refresh();
   session = await world.signIn();
 });
-afterAll(() => world.close());
 
 const get = (path: string) => session.get(path);
 async function find(term: string, after = "") {

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
 import { importDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
@@ -87,6 +88,16 @@ export async function openTestConsole() {
     forward: clock.add,
     close,
   };
+}
+
+/** Opens a service with its console for all tests of a file. */
+export function sharedTestConsole(): TestConsole {
+  const world = {} as TestConsole;
+  beforeAll(async () => {
+    Object.assign(world, await openTestConsole());
+  });
+  afterAll(() => world.close());
+  return world;
 }
 
 export function pathOf(link: string): string {
