@@ -89,17 +89,6 @@ test("the key set has the active and the pending key in the published form, and 
   expect(await world.tvsJson<object>("keys", "jwks")).toEqual({ keys });
 });
 
-test.each(["jwks.json", "key-history"])(
-  "%s may be cached for five minutes, and a request with its ETag gets 304",
-  async (name) => {
-    const path = `${api}/.well-known/${name}`;
-    const { headers } = await world.get(path);
-    expect(headers.get("Cache-Control")).toBe("public, max-age=300, must-revalidate");
-    const again = await world.get(path, { "If-None-Match": headers.get("ETag") ?? "" });
-    expect([again.status, await again.text()]).toEqual([304, ""]);
-  },
-);
-
 const rsa = (modulusLength: number) =>
   generateKeyPairSync("rsa", { modulusLength }).privateKey.export({
     format: "pem",

@@ -28,7 +28,6 @@ function figures(response: Response): Figures {
 }
 
 const minuteEnd = () => Math.floor(Date.now() / 60_000) * 60 + 60;
-const dayEnd = () => Math.floor(Date.now() / 86_400_000) * 86_400 + 86_400;
 
 /** [status, remaining] of one check. */
 async function check(partner: Partner, headers: Record<string, string> = {}): Promise<[number, number]> {
@@ -62,21 +61,6 @@ test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the las
   expect(body.message).not.toContain("day");
   const leftSeconds = reset - Date.now() / 1000;
   expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
-});
-
-test("the refusal of a spent day's quota names the day, and Retry-After ends at midnight UTC", async () => {
-  const partner = await freshPartner({ perMinute: 50, perDay: 2 });
-  expect(await check(partner)).toEqual([200, 1]);
-  expect(figures(await partner.check({ tId }))).toMatchObject({
-    status: 200,
-    remaining: 0,
-    reset: minuteEnd(),
-  });
-  const refused = await partner.check({ tId });
-  expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
-  const body = await refusal(refused);
-  expect(body.message).toContain("day");
-  expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
 test("a quota allows exactly as many of many concurrent calls as it says", async () => {
