@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { type KeyRing, keyRingOf } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import type { ChosenSigner, SignerOptions } from "../../src/signing/signer.ts";
 import { aRing, fixtureKey, isSignedBy, signOne } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
-import { cryptoMbFile, expectSigned, signerThreads, startThreads } from "./machine.ts";
+import { cryptoMbFile, expectSigned, signerThreads, startThreads, withSigner } from "./machine.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const noKey = { code: "SIGNER_UNAVAILABLE" };
@@ -31,28 +31,18 @@ const engines: readonly (readonly [
   ["WebCrypto", true, { engine: "webcrypto" }, { name: "DataError" }],
 ];
 
-async function withSigner(
-  options: Engine,
-  ring: KeyRing | null,
-  act: (signer: ChosenSigner) => Promise<void>,
-): Promise<void> {
-  const signer = await openSigner({ secrets, ...options });
-  try {
-    if (ring !== null) {
-      await signer.load(ring);
-      await startThreads(signer, ring.active.kid, options.threads?.count ?? 0);
-    }
+const withLoaded = (options: Engine, ring: KeyRing, act: (signer: ChosenSigner) => Promise<void>) =>
+  withSigner(options, async (signer) => {
+    await signer.load(ring);
+    await startThreads(signer, ring.active.kid, options.threads?.count ?? 0);
     await act(signer);
-  } finally {
-    await signer.close();
-  }
-}
+  });
 
 for (const [name, isHere, options, unreadableKey = noKey] of engines) {
   describe.if(isHere)(`signing with ${name}`, () => {
     test("the signer signs with the key that the call names, active or pending", async () => {
       const ring = await aRing("active", "pending");
-      await withSigner(options, ring, async (signer) => {
+      await withLoaded(options, ring, async (signer) => {
         const kids = [ring.active.kid, ring.pending.kid] as const;
         for (const [kid, other] of [kids, kids.toReversed() as [string, string]]) {
           const signature = await signOne(signer, kid, "input");
@@ -65,7 +55,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
 
     test("the signer returns to each of many callers its own signatures, in order", async () => {
       const ring = await aRing("active", "pending");
-      await withSigner(options, ring, async (signer) => {
+      await withLoaded(options, ring, async (signer) => {
         const asked = range(60).map((call) => {
           const { kid } = call % 3 === 0 ? ring.pending : ring.active;
           const bulk = call % 2 === 0;
@@ -82,7 +72,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
     test("a call that waits during a rotation is signed with the old key, and later calls for that key are refused", async () => {
       const before = await aRing("active", "pending");
       const after = await aRing("pending", "stranger");
-      await withSigner(options, before, async (signer) => {
+      await withLoaded(options, before, async (signer) => {
         const asked = range(200).map((i) => `before ${i}`);
         const waiting = asked.map((input) => signOne(signer, before.active.kid, input, { bulk: true }));
         const batch = signer.sign(before.active.kid, asked, { bulk: true });
@@ -98,7 +88,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
 
     test("the signer refuses a key that is not loaded", async () => {
       const ring = await aRing("active", "pending");
-      await withSigner(options, null, async (signer) => {
+      await withSigner(options, async (signer) => {
         expect(await catchError(signOne(signer, ring.active.kid, "x"))).toMatchObject(noKey);
         await signer.load(ring);
         expect(await catchError(signOne(signer, "another", "x"))).toMatchObject(noKey);
@@ -107,7 +97,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
 
     test("the signer keeps the old keys if the new keys cannot be opened", async () => {
       const before = await aRing("active", "pending");
-      await withSigner(options, before, async (signer) => {
+      await withLoaded(options, before, async (signer) => {
         const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
         const destroyed = keyRingOf([{ ...before.pending, state: "active" }, broken]);
         expect(await catchError(signer.load(destroyed))).toMatchObject({ code: "INTERNAL" });
@@ -125,8 +115,8 @@ test.if(hasOpenssl)("OpenSSL makes the same signatures as WebCrypto, for inputs 
   const ring = await aRing("active", "pending");
   const { kid } = ring.active;
   const inputs = [0, 1, 700, 16_385, 100_000].map((length) => "a1".repeat(length).slice(0, length));
-  await withSigner({ engine: "webcrypto" }, ring, (webCrypto) =>
-    withSigner(openssl, ring, async (signer) => {
+  await withLoaded({ engine: "webcrypto" }, ring, (webCrypto) =>
+    withLoaded(openssl, ring, async (signer) => {
       expect(await signer.sign(kid, inputs)).toEqual(await webCrypto.sign(kid, inputs));
     }),
   );

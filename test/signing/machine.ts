@@ -3,10 +3,11 @@ import { Worker } from "node:worker_threads";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyRing } from "../../src/domain/keys.ts";
 import { type CryptoMb, findCryptoMb, openCryptoMb } from "../../src/signing/crypto-mb.ts";
-import type { ChosenSigner, SignerOptions } from "../../src/signing/signer.ts";
+import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { isSignedBy } from "../harness/keys.ts";
 import { mainUrl } from "../harness/program.ts";
+import { secrets } from "../harness/samples.ts";
 
 const file = process.env.TVS_CRYPTO_MB ?? findCryptoMb();
 
@@ -49,4 +50,17 @@ export async function startThreads(signer: ChosenSigner, kid: string, count: num
     await signer.sign(kid, ["one", "two", "three"], { bulk: true });
     return signer.threads().running === count;
   });
+}
+
+/** Runs a function with a signer, which is closed afterwards. */
+export async function withSigner(
+  options: Omit<SignerOptions, "secrets">,
+  act: (signer: ChosenSigner) => Promise<void>,
+): Promise<void> {
+  const signer = await openSigner({ secrets, ...options });
+  try {
+    await act(signer);
+  } finally {
+    await signer.close();
+  }
 }

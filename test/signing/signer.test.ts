@@ -2,14 +2,14 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SigningEngine } from "../../src/config.ts";
 import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import { openSigner } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { aRing, isSignedBy, signOne } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
+import { withSigner } from "./machine.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
@@ -20,18 +20,6 @@ beforeEach(() => {
   configureLog((line) => logged.push(line));
 });
 afterEach(() => configureLog(() => {}));
-
-async function withSigner(
-  options: { engine: SigningEngine } & Partial<SignerOptions>,
-  act: (signer: ChosenSigner) => Promise<void>,
-): Promise<void> {
-  const signer = await openSigner({ secrets, ...options });
-  try {
-    await act(signer);
-  } finally {
-    await signer.close();
-  }
-}
 
 /** The path of the C library, which can be opened and has none of OpenSSL's functions. */
 function cLibrary(): string | undefined {

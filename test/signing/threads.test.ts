@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { configureLog } from "../../src/logger.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import type { SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing } from "../harness/keys.ts";
-import { secrets } from "../harness/samples.ts";
-import { expectSigned, signerThreads, startThreads } from "./machine.ts";
+import { expectSigned, signerThreads, startThreads, withSigner } from "./machine.ts";
 
 type StartThread = NonNullable<SignerOptions["threads"]>["start"];
 
@@ -22,8 +21,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
     const ring = await aRing("active", "pending");
     const { kid } = ring.active;
     const { options, workers } = signerThreads(2);
-    const signer = await openSigner({ secrets, engine: "openssl", threads: options });
-    try {
+    await withSigner({ engine: "openssl", threads: options }, async (signer) => {
       await signer.load(ring);
       await signer.sign(kid, ["alone"]);
       expect(workers).toEqual([]);
@@ -41,9 +39,7 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       // The new thread has the keys.
       const again = await signer.sign(kid, inputs, { bulk: true });
       expect(again).toEqual(signatures);
-    } finally {
-      await signer.close();
-    }
+    });
   });
 
   test.each<[fault: string, started: (real: StartThread) => ReturnType<StartThread>]>([
@@ -58,16 +54,13 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
     const ring = await aRing("active", "pending");
     const { options } = signerThreads(1);
     const start = () => started(options.start);
-    const signer = await openSigner({ secrets, engine: "openssl", threads: { ...options, start } });
-    try {
+    await withSigner({ engine: "openssl", threads: { ...options, start } }, async (signer) => {
       await signer.load(ring);
       const sign = () => signer.sign(ring.active.kid, ["one", "two", "three"]);
       expect(await sign()).toHaveLength(3);
       await until(() => signer.threads().deaths > 0);
       expect(await sign()).toHaveLength(3);
       expect(signer.threads().running).toBe(0);
-    } finally {
-      await signer.close();
-    }
+    });
   });
 });
