@@ -12,6 +12,7 @@ async function read(body: BodyInit | null): Promise<unknown> {
   return (await app.request("/", { method: "POST", body })).json();
 }
 
+const twice = { code: "BODY_NOT_JSON", message: "the body has a member twice" };
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
 test("readBody returns the checked value and the unchanged body, unknown members included", async () => {
@@ -21,26 +22,16 @@ test("readBody returns the checked value and the unchanged body, unknown members
   });
 });
 
-test.each<[string, BodyInit | null]>([
-  ["nothing", null],
-  ["white space", " \n"],
-  ["half of the JSON", '{"nin":'],
-  ["two JSON values", "{} {}"],
-  ["form data", "nin=12345678901"],
-  ["a comment", "{} // hello"],
-  ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22])],
-  ["a lone continuation byte", new Uint8Array([0x22, 0x80, 0x22])],
-  ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])],
-])("a request body of %s is refused", async (_what, body) => {
-  expect(await read(body)).toEqual(notJson);
-});
-
-test.each([
-  '{"nin":"12345678901","nin":"12345678902"}',
-  '{"nin":"12345678901","n\\u0069n":"12345678902"}',
-  '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
-])("a request body with a duplicate member is refused, without repeating the value: %s", async (body) => {
-  expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
+// partner/strict-json.test.ts has every kind of malformed JSON.
+test.each<[string, BodyInit | null, object]>([
+  ["nothing", null, notJson],
+  ["form data", "nin=12345678901", notJson],
+  ["two JSON values", "{} {}", notJson],
+  ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22]), notJson],
+  ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0]), notJson],
+  ["a member twice", '{"nin":"12345678901","n\\u0069n":"12345678902"}', twice],
+])("a request body of %s is refused, without repeating its values", async (_what, body, refusal) => {
+  expect(await read(body)).toEqual(refusal);
 });
 
 test("a request body that is nested too deeply is refused", async () => {
