@@ -35,16 +35,6 @@ async function check(partner: Partner, headers: Record<string, string> = {}): Pr
   return [status, remaining];
 }
 
-async function refusal(response: Response): Promise<Problem & { retryAfterSeconds: number }> {
-  expect(response.status).toBe(429);
-  const body = await readJson<Problem>(response);
-  expect(Object.keys(body)).toEqual(["statusCode", "message", "retryAfterSeconds"]);
-  expect(body.statusCode).toBe(429);
-  expect(Number.isInteger(body.retryAfterSeconds)).toBe(true);
-  expect(response.headers.get("Retry-After")).toBe(String(body.retryAfterSeconds));
-  return { retryAfterSeconds: 0, ...body };
-}
-
 test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the last call of a minute", async () => {
   const partner = await freshPartner({ perMinute: 4 });
   const reset = minuteEnd();
@@ -56,7 +46,8 @@ test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the las
   }
   const refused = await partner.check({ tId });
   expect(figures(refused)).toEqual({ status: 429, limit: 4, remaining: 0, reset });
-  const body = await refusal(refused);
+  // api/error-codes.test.ts has the form of every refusal.
+  const body = await readJson<Required<Problem>>(refused);
   expect(body.message).toContain("minute");
   expect(body.message).not.toContain("day");
   const leftSeconds = reset - Date.now() / 1000;
