@@ -21,11 +21,8 @@ export async function openTestConsole() {
   const config = readConfig({ data: folder.path }, {});
   const consolePort = await listenOnConsolePort(0);
   await makeRegister(folder.path, { at: clock.now() });
-  const opened = await openService(config, {
-    clock,
-    defaultIssuer: "https://teachers.example",
-  });
-  const link = await consolePort.open(opened, config);
+  const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
+  await consolePort.open(opened, config);
   const { port } = consolePort;
   const { operator } = opened;
 
@@ -76,17 +73,9 @@ export async function openTestConsole() {
 
   return {
     ...opened,
-    link,
+    ...{ port, load, newLink, call, signIn, ask, close },
     folder: folder.path,
-    port,
-    app,
-    load,
-    newLink,
-    call,
-    signIn,
-    ask,
     forward: clock.add,
-    close,
   };
 }
 
