@@ -74,12 +74,17 @@ test("every route without an operation in the OpenAPI document returns a page, a
   }
 });
 
-test("CORS opens only GET routes without a credential, as the OpenAPI document says", () => {
+test("CORS opens only GET routes without a credential, as the OpenAPI document says", async () => {
   const open = routes.filter(({ cors }) => cors);
   expect(open.filter(({ method, traffic }) => method !== "GET" || traffic === "partner")).toEqual([]);
   expect(open.length).toBeGreaterThan(0);
   const told = routes.filter((route) => operationOf(route)?.description.includes("(CORS)"));
   expect(told).toEqual(open);
+  const headers = { Origin: "https://school.example" };
+  for (const { method, path, cors } of routes.filter((route) => route.method === "GET")) {
+    const answer = await world.call(path.replace(/\{\w+\}/g, "1"), { method, headers });
+    expect([path, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([path, cors ? "*" : null]);
+  }
 });
 
 test("a request with a wrong method gets 405 and the methods of its path", async () => {

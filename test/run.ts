@@ -1,6 +1,7 @@
 /** Runs a suite: `npm test`, and the other suites of test/README.md. */
 
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { build, hostTarget, projectFolder, readTarget } from "../.ci/build.ts";
 import { suites } from "./suites.ts";
 
@@ -31,6 +32,16 @@ async function bun(words: readonly string[]): Promise<number> {
   return child.exited;
 }
 
+/** Lists the ten slowest tests of a JUnit report, with their files. */
+function listSlowest(report: string): string {
+  const tests = [...report.matchAll(/<testcase name="([^"]*)".*? time="([^"]*)".*? file="([^"]*)"/g)]
+    .map(([, name, time, file]) => ({ name, seconds: Number(time), file }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, 10)
+    .map(({ name, seconds, file }) => `  ${seconds.toFixed(1)} s ${file}: ${name}`);
+  return ["The slowest tests:", ...tests].join("\n");
+}
+
 /** Runs a suite, or the test files that are named. Those run with the source, so that nothing has to be compiled. */
 async function main(name: string, words: readonly string[]): Promise<number> {
   const isNamed = words.some((word) => /\/|\.ts$/.test(word) && !word.startsWith("-"));
@@ -42,7 +53,14 @@ async function main(name: string, words: readonly string[]): Promise<number> {
   const timings = [`--timings=.cache/test/${name}.json`, "--update-timings"];
   const how = suite.oneByOne ? [] : [...byTwo, ...timings];
   const paths = suite.files.map((file) => `./test/${file}.test.ts`);
-  return bun([...patiently, "--dots", ...how, ...paths, ...words]);
+  const given = words.find((word) => word.startsWith("--reporter-outfile="))?.split("=")[1];
+  const report = resolve(projectFolder, given ?? `.cache/test/${name}.xml`);
+  rmSync(report, { force: true });
+  mkdirSync(dirname(report), { recursive: true });
+  const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
+  const code = await bun([...patiently, "--dots", ...how, ...paths, ...words, ...reporter]);
+  if (existsSync(report)) console.error(listSlowest(readFileSync(report, "utf8")));
+  return code;
 }
 
 const [name = "", ...words] = process.argv.slice(2);

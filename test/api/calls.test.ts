@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { beginTrace } from "../../src/http/context.ts";
@@ -6,18 +6,16 @@ import type { HttpApp } from "../../src/http/serve.ts";
 import { configureLog } from "../../src/logger.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import { sendToApp } from "../harness/answer.ts";
-import { knownTeacher, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
+import { knownTeacher, openTestService, type PartnerName, sharedTestService } from "../harness/service.ts";
 
-let world: TestService;
+const world = sharedTestService();
 let app: HttpApp;
 let calls: Call[] = [];
 let keyId: string;
 
-beforeAll(async () => {
-  world = await openTestService();
+beforeAll(() => {
   keyId = (world.keyOf("full") ?? "").slice("tvs_live_".length, "tvs_live_".length + 12);
 });
-afterAll(() => world.close());
 
 // Each test has a public limit of its own.
 beforeEach(async () => {

@@ -53,6 +53,7 @@ test.each(situations)("the service refuses with %s in this case: %s", async (cod
     expect(statusCode).toBe(status);
     expect(message).not.toContain("secret");
     expect(Object.keys(members)).toEqual(status === 429 ? ["retryAfterSeconds"] : []);
+    if (status === 429) expect(plain?.headers.get("Retry-After")).toBe(String(members.retryAfterSeconds));
   }
   if (!isCall) return;
   const { message: detail, statusCode: _status, ...members } = told[0] as Record<string, unknown>;

@@ -62,3 +62,11 @@ test("calls to the evidence log's routes share the limit of public lookups and g
   }
   expect((await world.call("/v1/inter-agency/log/key", { from: "192.0.2.2" })).status).toBe(200);
 });
+
+test("an answer about a found teacher may be cached by the caller alone, for a day, and other answers may not", async () => {
+  world = await openTestService();
+  const cached = async (term: string) =>
+    (await world.call(`${path}?searchTerm=${term}`)).headers.get("Cache-Control");
+  expect(await cached(knownTeacher.regNo)).toBe("private, max-age=86400");
+  expect(await cached("LA/PT/2019/99999")).toBe("no-store");
+});

@@ -12,6 +12,7 @@ async function read(body: BodyInit | null): Promise<unknown> {
   return (await app.request("/", { method: "POST", body })).json();
 }
 
+const twice = { code: "BODY_NOT_JSON", message: "the body has a member twice" };
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
 test("readBody returns the checked value and the unchanged body, unknown members included", async () => {
@@ -21,26 +22,16 @@ test("readBody returns the checked value and the unchanged body, unknown members
   });
 });
 
-test.each<[string, BodyInit | null]>([
-  ["nothing", null],
-  ["white space", " \n"],
-  ["half of the JSON", '{"nin":'],
-  ["two JSON values", "{} {}"],
-  ["form data", "nin=12345678901"],
-  ["a comment", "{} // hello"],
-  ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22])],
-  ["a lone continuation byte", new Uint8Array([0x22, 0x80, 0x22])],
-  ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])],
-])("a request body of %s is refused", async (_what, body) => {
-  expect(await read(body)).toEqual(notJson);
-});
-
-test.each([
-  '{"nin":"12345678901","nin":"12345678902"}',
-  '{"nin":"12345678901","n\\u0069n":"12345678902"}',
-  '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
-])("a request body with a duplicate member is refused, without repeating the value: %s", async (body) => {
-  expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
+// partner/strict-json.test.ts has every kind of malformed JSON.
+test.each<[string, BodyInit | null, object]>([
+  ["nothing", null, notJson],
+  ["form data", "nin=12345678901", notJson],
+  ["two JSON values", "{} {}", notJson],
+  ["Latin-1", new Uint8Array([0x22, 0xe9, 0x22]), notJson],
+  ["UTF-16", new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0]), notJson],
+  ["a member twice", '{"nin":"12345678901","n\\u0069n":"12345678902"}', twice],
+])("a request body of %s is refused, without repeating its values", async (_what, body, refusal) => {
+  expect(await read(body)).toEqual(refusal);
 });
 
 test("a request body that is nested too deeply is refused", async () => {
@@ -67,6 +58,7 @@ function messageOf(
 const item = (identifier: unknown) => ({ identifier, purpose: "EMPLOYER_BACKGROUND_CHECK" });
 const good = item({ tId: 1 });
 const exactlyOne = "identifier must have exactly one of regNo, tId, nin";
+const fourSegments = "identifier.regNo must have four segments separated by /";
 
 test.each<[string, unknown, string]>([
   ["a body that is not an object", null, "the body must be an object"],
@@ -85,23 +77,11 @@ test.each<[string, unknown, string]>([
   ["a teacher id as text", item({ tId: "7" }), "identifier.tId must be a whole number"],
   ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
   ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
-  [
-    "a registration number of three segments",
-    item({ regNo: "LA/2019/PRI" }),
-    "identifier.regNo must have four segments separated by /",
-  ],
-  [
-    "a registration number with a NUL",
-    item({ regNo: "LA/2019/PRI/1\0" }),
-    "identifier.regNo must have four segments separated by /",
-  ],
+  ["a registration number of three segments", item({ regNo: "LA/2019/PRI" }), fourSegments],
+  ["a registration number with a NUL", item({ regNo: "LA/2019/PRI/1\0" }), fourSegments],
   ["a context that is text", { ...good, context: "x" }, "context must be an object"],
   ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
-  [
-    "null in the context",
-    { ...good, context: { correlationId: null } },
-    "context.correlationId must be text",
-  ],
+  ["null as context", { ...good, context: { correlationId: null } }, "context.correlationId must be text"],
 ])("the refusal of a wrong member names it without repeating its value: %s: %j", (_what, value, message) => {
   expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
 });
@@ -112,17 +92,14 @@ test("the refusal of an unknown purpose lists the known ones", () => {
   expect(message).not.toContain("SECRET_VALUE");
 });
 
+const three = [good, good, good];
 test.each<[unknown, string, ApiErrorCode]>([
   [{}, "items is required", "REQUEST_INVALID"],
   [{ items: {} }, "items must be an array", "REQUEST_INVALID"],
   [{ items: [] }, "items must have 1 to 100 elements", "BATCH_SIZE"],
   [{ items: new Array(101).fill(good) }, "items must have 1 to 100 elements", "BATCH_SIZE"],
   [{ items: [good, null] }, "items[1] must be an object", "REQUEST_INVALID"],
-  [
-    { items: [good, good, good, item({ nin: "x" })] },
-    "items[3].identifier.nin must be 11 digits",
-    "REQUEST_INVALID",
-  ],
+  [{ items: [...three, item({ nin: "x" })] }, "items[3].identifier.nin must be 11 digits", "REQUEST_INVALID"],
   [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required", "REQUEST_INVALID"],
 ])("the refusal of a wrong batch item names the item's index: case %#", (value, message, code) => {
   expect(messageOf(batchCheckSchema, value, code)).toBe(message);

@@ -4,7 +4,6 @@ import {
   type EligibilityResult,
   type Envelope,
   type License,
-  type Problem,
   type Purpose,
   purposes,
   uuid,
@@ -187,22 +186,6 @@ test("a batch of a hundred items is answered in order, each item with its own si
     expectGenuine(envelope, jwks, partner.id);
   }
   expect(new Set(answer.results.map(({ verificationId }) => verificationId)).size).toBe(100);
-});
-
-test("a known purpose that the partner does not have gets 403, and an invalid request gets 400 first", async () => {
-  const narrow = await world.partner({
-    purposes: "BODYA_INVIGILATOR_ELIGIBILITY,EMPLOYER_BACKGROUND_CHECK",
-  });
-  const regNo = valid.reg_no;
-  expect((await narrow.check({ regNo }, "BODYA_INVIGILATOR_ELIGIBILITY")).status).toBe(200);
-  expect((await narrow.check({ regNo }, "EMPLOYER_BACKGROUND_CHECK")).status).toBe(200);
-  for (const other of ["BODYB_INVIGILATOR_ELIGIBILITY", "GENERAL_PUBLIC_VERIFICATION"] as const) {
-    const refused = await narrow.check({ regNo }, other);
-    expect(refused.status).toBe(403);
-    expect(await readJson<Problem>(refused)).toMatchObject({ statusCode: 403 });
-    expect(refused.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
-  }
-  expect((await narrow.check({ nin: "7" }, "BODYB_INVIGILATOR_ELIGIBILITY")).status).toBe(400);
 });
 
 async function find(response: Response): Promise<EligibilityResult> {

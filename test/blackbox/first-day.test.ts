@@ -73,10 +73,7 @@ async function runDocument(path: string, expectations: Expectations): Promise<vo
 const variable = async (name: string) => (await shell.run(`printf %s "$${name}"`)).stdout;
 
 const quickStart: Expectations = {
-  "./tvs init ": ({ stdout }) => {
-    expect(stdout).toMatch(/^name +National Registry of Teachers$/m);
-    expect(stdout).toContain("teachers import extract.csv --baseline");
-  },
+  "./tvs init ": ({ stdout }) => expect(stdout).toContain("teachers import extract.csv --baseline"),
   "./tvs teachers import ": ({ stdout }) => expect(stdout).toMatch(/^inserted +3011$/m),
   "for i in ": ({ stdout }) => expect(stdout).toMatch(/^listening on http:\S+\n$/),
   "curl ": async () => expect(JSON.parse(await shell.fileText("envelope.json")).result.status).toBe("VALID"),
@@ -96,10 +93,7 @@ const day: Expectations = {
     expect(stdout).toMatch(/^inserted +3011$/m);
     expect(await shell.fileText("report.json")).not.toContain(nin);
   },
-  "tvs status": ({ stdout }) => {
-    expect(stdout).toMatch(/^service +running$/m);
-    expect(stdout).toMatch(/^teachers +3011$/m);
-  },
+  "tvs status": ({ stdout }) => expect(stdout).toMatch(/^service +running$/m),
   "curl ": async () => {
     const envelope = JSON.parse(await shell.fileText("envelope.json"));
     expect(envelope.result).toMatchObject({ found: true, status: "VALID", eligible: true });
@@ -139,12 +133,7 @@ const day: Expectations = {
     expect(subject.lookups).toHaveLength(1);
     expect(JSON.stringify(subject)).not.toContain(nin);
   },
-  "tvs keys rotate ": ({ stdout, stderr }) => {
-    expect(stdout).toMatch(/^active +\S+\nretired +\S+\npending +\S+$/m);
-    expect(stderr).toContain("less than 24 h");
-  },
-  "tvs keys history ": async () =>
-    expect(await shell.fileText("key-history.jose")).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\s*$/),
+  "tvs keys rotate ": ({ stderr }) => expect(stderr).toContain("less than 24 h"),
   "tvs verify ": async ({ stdout }) => expect(stdout).toContain(await variable("VERIFICATION_ID")),
   "tvs backup evening.db": ({ stdout }) => expect(stdout).toContain("The master key is NOT in this backup"),
   "tvs restore ": ({ stdout }) => expect(stdout).toMatch(/^teachers +3011$/m),

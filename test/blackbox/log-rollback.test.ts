@@ -80,6 +80,18 @@ async function prove(service: Service, envelope: Envelope): Promise<{ log: strin
   return { log: opened.origin, index };
 }
 
+/** Expects that the first log proves the old envelopes, the second log the fresh ones, and no log the lost ones. */
+async function expectProofs(
+  service: Service,
+  of: Record<"old" | "fresh" | "lost", Envelope[]>,
+): Promise<void> {
+  for (const [index, envelope] of of.old.entries())
+    expect(await prove(service, envelope)).toEqual({ log: origin, index });
+  for (const [n, envelope] of of.fresh.entries())
+    expect(await prove(service, envelope)).toEqual({ log: `${origin}/2`, index: n + of.old.length });
+  for (const envelope of of.lost) expect((await ask(service, envelope)).status).toBe(404);
+}
+
 const parts = ["", "-wal", "-shm"];
 
 /** Copies a closed database. @returns a function that puts the copy back */
@@ -135,13 +147,10 @@ test("a service refuses to run on an old copy of its database until the operator
       size: 3,
     });
     expect(opened.stderr).toContain("LOG_KEY_MISSING");
-    const [fresh] = await log.attest(1);
+    const fresh = await log.attest(1);
     await log.world.serving(async (service) => {
       expect((await keysOf(service)).map((key) => key.split("+")[0])).toEqual([`${origin}/2`, origin]);
-      for (const [index, envelope] of old.entries())
-        expect(await prove(service, envelope)).toEqual({ log: origin, index });
-      expect(await prove(service, fresh as Envelope)).toEqual({ log: `${origin}/2`, index: 3 });
-      for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
+      await expectProofs(service, { old, fresh, lost });
     });
     await requireWhole(log);
   }));
@@ -173,11 +182,7 @@ test("a restored backup that lacks signed entries begins a new log, and the rest
     const fresh = await log.attest(4);
     expect((await logKeys(log)).map(({ previous }) => previous)).toEqual([null, kept]);
     await log.world.serving(async (service) => {
-      for (const [index, envelope] of old.entries())
-        expect(await prove(service, envelope)).toEqual({ log: origin, index });
-      for (const [n, envelope] of fresh.entries())
-        expect(await prove(service, envelope)).toEqual({ log: `${origin}/2`, index: n + 3 });
-      for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
+      await expectProofs(service, { old, fresh, lost });
     });
     await requireWhole(log);
     // After a second restore of the same backup the second log is lost too. The third log gets a new name.

@@ -28,22 +28,11 @@ function figures(response: Response): Figures {
 }
 
 const minuteEnd = () => Math.floor(Date.now() / 60_000) * 60 + 60;
-const dayEnd = () => Math.floor(Date.now() / 86_400_000) * 86_400 + 86_400;
 
 /** [status, remaining] of one check. */
 async function check(partner: Partner, headers: Record<string, string> = {}): Promise<[number, number]> {
   const { status, remaining } = figures(await partner.check({ tId }, "GENERAL_PUBLIC_VERIFICATION", headers));
   return [status, remaining];
-}
-
-async function refusal(response: Response): Promise<Problem & { retryAfterSeconds: number }> {
-  expect(response.status).toBe(429);
-  const body = await readJson<Problem>(response);
-  expect(Object.keys(body)).toEqual(["statusCode", "message", "retryAfterSeconds"]);
-  expect(body.statusCode).toBe(429);
-  expect(Number.isInteger(body.retryAfterSeconds)).toBe(true);
-  expect(response.headers.get("Retry-After")).toBe(String(body.retryAfterSeconds));
-  return { retryAfterSeconds: 0, ...body };
 }
 
 test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the last call of a minute", async () => {
@@ -57,26 +46,12 @@ test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the las
   }
   const refused = await partner.check({ tId });
   expect(figures(refused)).toEqual({ status: 429, limit: 4, remaining: 0, reset });
-  const body = await refusal(refused);
+  // api/error-codes.test.ts has the form of every refusal.
+  const body = await readJson<Required<Problem>>(refused);
   expect(body.message).toContain("minute");
   expect(body.message).not.toContain("day");
   const leftSeconds = reset - Date.now() / 1000;
   expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
-});
-
-test("the refusal of a spent day's quota names the day, and Retry-After ends at midnight UTC", async () => {
-  const partner = await freshPartner({ perMinute: 50, perDay: 2 });
-  expect(await check(partner)).toEqual([200, 1]);
-  expect(figures(await partner.check({ tId }))).toMatchObject({
-    status: 200,
-    remaining: 0,
-    reset: minuteEnd(),
-  });
-  const refused = await partner.check({ tId });
-  expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
-  const body = await refusal(refused);
-  expect(body.message).toContain("day");
-  expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
 test("a quota allows exactly as many of many concurrent calls as it says", async () => {

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openTestConsole, pathOf, type TestConsole } from "../harness/console.ts";
+import { expect, test } from "bun:test";
+import { pathOf, sharedTestConsole } from "../harness/console.ts";
 import { catchError } from "../harness/rejection.ts";
 
-let world: TestConsole;
-beforeAll(async () => {
-  world = await openTestConsole();
-});
-afterAll(() => world.close());
+const world = sharedTestConsole();
 
 test("a one-time link opens the console, sets a strict cookie, and redirects to a URL without the token", async () => {
   const entered = await world.call(pathOf(await world.newLink()));

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
 import { importDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
@@ -20,11 +21,8 @@ export async function openTestConsole() {
   const config = readConfig({ data: folder.path }, {});
   const consolePort = await listenOnConsolePort(0);
   await makeRegister(folder.path, { at: clock.now() });
-  const opened = await openService(config, {
-    clock,
-    defaultIssuer: "https://teachers.example",
-  });
-  const link = await consolePort.open(opened, config);
+  const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
+  await consolePort.open(opened, config);
   const { port } = consolePort;
   const { operator } = opened;
 
@@ -75,18 +73,20 @@ export async function openTestConsole() {
 
   return {
     ...opened,
-    link,
+    ...{ port, load, newLink, call, signIn, ask, close },
     folder: folder.path,
-    port,
-    app,
-    load,
-    newLink,
-    call,
-    signIn,
-    ask,
     forward: clock.add,
-    close,
   };
+}
+
+/** Opens a service with its console for all tests of a file. */
+export function sharedTestConsole(): TestConsole {
+  const world = {} as TestConsole;
+  beforeAll(async () => {
+    Object.assign(world, await openTestConsole());
+  });
+  afterAll(() => world.close());
+  return world;
 }
 
 export function pathOf(link: string): string {

@@ -76,12 +76,6 @@ export const everythingWrong: Change = {
     { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
   ],
   imports: [{ ...anImport, finishedAt: null }],
-  losses: {
-    lost: { ...noLosses.lost, validLicenses: 5 },
-    of: { ...noLosses.of, validLicenses: 400 },
-  },
-  log: {
-    ...aLog,
-    uncoveredSince: now - 600_000,
-  },
+  losses: { lost: { ...noLosses.lost, validLicenses: 5 }, of: { ...noLosses.of, validLicenses: 400 } },
+  log: { ...aLog, uncoveredSince: now - 600_000 },
 };

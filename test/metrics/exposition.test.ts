@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { metricFamilies } from "../../src/metrics/counters.ts";
 import { routes } from "../../src/routes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { sharedTestConsole } from "../harness/console.ts";
 import { beginImport } from "../harness/imports.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
 import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
@@ -13,10 +13,9 @@ const root = join(import.meta.dir, "../..");
 const read = (name: string) => readFileSync(join(root, name), "utf8");
 
 const [partner, lookup] = ["exam-body-a", { route: "/teacher/verify-license", method: "GET" }];
-let world: TestConsole;
+const world = sharedTestConsole();
 let scraped: Map<string, ParsedFamily>;
 beforeAll(async () => {
-  world = await openTestConsole();
   const { operator } = world;
   // Before there is an endpoint, to which their events would be on the way.
   await operator.stores.teachers.apply([
@@ -38,7 +37,6 @@ beforeAll(async () => {
   await world.ask("/v1/inter-agency/health");
   scraped = parseExposition((await world.call("/metrics")).text);
 });
-afterAll(() => world.close());
 
 const samplesOf = (name: string) => scraped.get(name)?.samples ?? [];
 const figureOf = (name: string, labels: Record<string, string> = {}) =>

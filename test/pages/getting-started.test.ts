@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defaultTeacher } from "../../src/domain/sandbox/teachers.ts";
+import { defaultTeacher, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
@@ -105,9 +105,11 @@ test.each(languages)(
   compilingMs,
 );
 
-test("the getting-started page does not scroll sideways, and axe finds no fault", async () => {
+test("the getting-started page says what each sandbox teacher shows, does not scroll sideways, and axe finds no fault", async () => {
   const { page, complaints } = await browser.open();
   await page.goto(`${site.url}${path}?code=php`);
+  const shown = await page.locator('td[data-label="Shows"]').allTextContents();
+  expect(shown).toEqual(sandboxTeachers.map(({ shows }) => shows));
   for (const summary of await page.locator("summary").all()) await summary.click();
   await expectSound(page, [390, 1280]);
   await page.setViewportSize({ width: 320, height: 800 });

@@ -152,18 +152,14 @@ test("a link from a QR code works in an envelope page that is already open", () 
     expectNothingSent(tab);
   }));
 
-test("a link from a QR code whose signature was changed is not called genuine", () =>
-  within(follow(`${site.url}${path}#${signature.slice(0, -20)}${"A".repeat(20)}`), async ({ page }) => {
-    expect((await outcomeOf(page)).verdict).toBe("Not genuine");
-  }));
-
-test.each([
-  ["markup", 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
-  ["half an escape", "eyJhbGciOiJub25lIn0.%E0%A4%A"],
-  ["a signature that was cut off", "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
-])("the envelope page answers a link from a QR code with %s in plain words", (_, fragment) =>
-  within(follow(`${site.url}${path}#${fragment}`), async (tab) => {
-    expect((await outcomeOf(tab.page)).verdict).toBe("Cannot be decided");
+test.each<[what: string, verdict: string, fragment: () => string]>([
+  ["a changed signature", "Not genuine", () => `${signature.slice(0, -20)}${"A".repeat(20)}`],
+  ["markup", "Cannot be decided", () => 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
+  ["half an escape", "Cannot be decided", () => "eyJhbGciOiJub25lIn0.%E0%A4%A"],
+  ["a signature that was cut off", "Cannot be decided", () => "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
+])("the envelope page answers a link from a QR code with %s: %s", (_, verdict, fragment) =>
+  within(follow(`${site.url}${path}#${fragment()}`), async (tab) => {
+    expect((await outcomeOf(tab.page)).verdict).toBe(verdict);
     expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
     expectNothingSent(tab);
   }),

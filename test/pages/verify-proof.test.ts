@@ -90,16 +90,16 @@ test("the envelope page opens a log proof together with its envelope, and shows 
   }));
 
 const early = new Date("2026-01-15T08:00:00Z");
-const of = async (origin: string, valid: string) => (await makeLog(origin)).prove(valid, early);
-const cases: [what: string, (valid: string) => string | Promise<string>, words: string][] = [
-  ["another log", (valid) => of("elsewhere.example/log", valid), "the proof is of another log"],
-  ["another envelope", () => fixtureLog.prove("another", early), "the proof is not of this envelope"],
-  ["something else", () => "this is no proof", "this is no proof"],
+/** Wrong proofs of an envelope, each with the words that name its fault. */
+const wrongProofs: [make: (valid: string) => string | Promise<string>, words: string][] = [
+  [async (jws) => (await makeLog("elsewhere.example/log")).prove(jws, early), "the proof is of another log"],
+  [() => fixtureLog.prove("another", early), "the proof is not of this envelope"],
+  [() => "this is no proof", "this is no proof"],
 ];
 
 test("the envelope page names the fault of a wrong log proof, and verifies the envelope without it", () =>
   within(openProvingPasted(), async ({ page, complaints }) => {
-    for (const [, make, words] of cases) {
+    for (const [make, words] of wrongProofs) {
       const bad = await make(await signatureOf("valid.json"));
       await page.setInputFiles("#files", [fileOf("valid.json", await fixture("valid.json")), proofFile(bad)]);
       await untilOutcomeSays(page, words);

@@ -81,29 +81,27 @@ test("readClaims returns the claims with their limits and their index in a statu
   } as never);
 });
 
-test.each<[claims: JsonObject, reason: string, detail: string]>([
-  [{ aud: [] }, "AUDIENCE_NOT_SINGLE", "What is signed is addressed to a list of audiences."],
-  ...["iss", "aud", "sub"].map((claim): [JsonObject, string, string] => [
-    { [claim]: "" },
-    ...(["CLAIM_TYPE", `The claim ${claim} is not a text.`] as const),
-  ]),
-  [{ result: 7 }, "RESULT_MALFORMED", "The signed result is not an object."],
-  ...[
-    null,
-    {},
-    [],
-    { status_list: null },
-    { status_list: { idx: -1, uri: "u" } },
-    { status_list: { idx: 0.5, uri: "u" } },
-    { status_list: { idx: "1", uri: "u" } },
-    { status_list: { idx: 1, uri: "" } },
-    { status_list: { idx: 1, uri: 7 } },
-  ].map((status): [JsonObject, string, string] => [
-    { status },
-    ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
-  ]),
-])("signed claims with %j are refused as %s", (claims, reason, detail) => {
-  expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
+const places = [
+  { idx: -1, uri: "u" },
+  { idx: 0.5, uri: "u" },
+  { idx: "1", uri: "u" },
+  { idx: 1, uri: "" },
+];
+test.each<[reason: string, detail: string, ...claims: JsonObject[]]>([
+  ["AUDIENCE_NOT_SINGLE", "What is signed is addressed to a list of audiences.", { aud: [] }],
+  ["CLAIM_TYPE", "The claim iss is not a text.", { iss: "" }],
+  ["CLAIM_TYPE", "The claim aud is not a text.", { aud: "" }],
+  ["CLAIM_TYPE", "The claim sub is not a text.", { sub: "" }],
+  ["RESULT_MALFORMED", "The signed result is not an object.", { result: 7 }],
+  [
+    "CLAIM_TYPE",
+    "The claim status names no place in a status list.",
+    ...[null, {}, []].map((status) => ({ status })),
+    ...[null, ...places, { idx: 1, uri: 7 }].map((status_list) => ({ status: { status_list } })),
+  ],
+])("wrong signed claims are refused as %s: %s", (reason, detail, ...changes) => {
+  const found = changes.map((claims) => readClaims({ ...payload, ...claims }, 7));
+  expect(found).toMatchObject(changes.map(() => ({ reason, detail })) as never);
 });
 
 test("the claim iat must be a time in whole seconds", () => {
@@ -169,17 +167,10 @@ test("isSameSecond is false for an unreadable time", () => {
 });
 
 test("the refusal of an envelope names the missing member", () => {
-  const texts = {
-    verificationId: "",
-    verifiedAt: "",
-    issuer: "",
-    audience: "",
-    signature: "",
-    signatureKid: "",
-  };
-  const whole = { ...texts, result: {} };
+  const names = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
+  const whole = { ...Object.fromEntries(names.map((name) => [name, ""])), result: {} };
   expect(readOuterMembers(whole)).toBe(whole as never);
-  for (const member of Object.keys(texts))
+  for (const member of names)
     expect(readOuterMembers({ ...whole, [member]: 7 })).toMatchObject({
       reason: "ENVELOPE_MALFORMED",
       detail: `The member ${member} is missing or not a text.`,

@@ -18,7 +18,7 @@ const genuine = Buffer.from(text.split(".")[1] ?? "", "base64url").toString();
 const header = JSON.stringify({ alg: "RS256", kid: keys.active.kid, typ: "key-history+jwt" });
 
 /** The service's history, changed and signed again, as it is read. */
-function readChanged(change: (payload: Payload) => void) {
+function readChanged(change: (payload: Payload) => unknown) {
   const payload: Payload = JSON.parse(genuine);
   change(payload);
   return readKeyHistory(signTexts(header, JSON.stringify(payload), "active"), issuer);
@@ -27,45 +27,33 @@ function readChanged(change: (payload: Payload) => void) {
 const entryIn = ({ keys: [first] }: Payload) => first as Entry;
 const setting = (members: object) => (payload: Payload) => Object.assign(payload, members);
 const ofEntry = (members: object) => (payload: Payload) => Object.assign(entryIn(payload), members);
-const lacking = "The key history lacks its issuer, its time or its list of keys.";
-const noKey = "An entry of the key history has no key.";
 const noTimes = `The key history gives key ${entryIn(JSON.parse(genuine)).kid} no well-formed state and times.`;
 const none = { publishedAt: null, activatedAt: null, retiredAt: null, compromisedSince: null };
 const at = "2026-01-01T00:00:00Z";
 
-// biome-ignore format: a table reads better in rows
-test.each<[what: string, change: (payload: Payload) => void, detail: string]>([
-  ...[{ iss: 7 }, { iat: "7" }, { iat: 0.5 }, { keys: {} }].map(
-    (members): [string, (payload: Payload) => void, string] => [
-      JSON.stringify(members),
-      setting(members),
-      lacking,
-    ],
-  ),
-  ["a number as an entry", ({ keys: all }) => all.push(7 as unknown as Entry), noKey],
-  ["an entry without a key", ofEntry({ jwk: undefined }), noKey],
-  ["a key of another type", ofEntry({ jwk: { kty: "EC" } }),
-    "The key history lists a key that is not an RSA key."],
-  ["an entry whose id is not its key's", ofEntry({ kid: "x" }),
-    "An entry of the key history and its key have different ids."],
-  ...[
-    { state: "x" },
-    { state: "x", compromisedSince: at },
-    { publishedAt: undefined },
-    { publishedAt: 7 },
-    ...["activatedAt", "retiredAt", "compromisedSince"].flatMap((time) => [
-      { [time]: "x" },
-      { [time]: 7 },
-      { [time]: undefined },
-    ]),
-    ...["active", "retired", "compromised"].map((state) => ({ ...none, state })),
-  ].map((members): [string, (payload: Payload) => void, string] => [
-    JSON.stringify(members),
-    ofEntry(members),
+const times = ["activatedAt", "retiredAt", "compromisedSince"];
+test.each<[detail: string, ...changes: ((payload: Payload) => unknown)[]]>([
+  [
+    "The key history lacks its issuer, its time or its list of keys.",
+    ...[{ iss: 7 }, { iat: "7" }, { iat: 0.5 }, { keys: {} }].map(setting),
+  ],
+  [
+    "An entry of the key history has no key.",
+    ({ keys: all }) => all.push(7 as unknown as Entry),
+    ofEntry({ jwk: undefined }),
+  ],
+  ["The key history lists a key that is not an RSA key.", ofEntry({ jwk: { kty: "EC" } })],
+  ["An entry of the key history and its key have different ids.", ofEntry({ kid: "x" })],
+  [
     noTimes,
-  ]),
-])("a key history with %s is refused", async (_what, change, detail) => {
-  expect(await readChanged(change)).toMatchObject({ reason: "KEY_HISTORY_MALFORMED", detail } as never);
+    ...[{ state: "x" }, { state: "x", compromisedSince: at }].map(ofEntry),
+    ...[{ publishedAt: undefined }, { publishedAt: 7 }].map(ofEntry),
+    ...times.flatMap((time) => ["x", 7, undefined].map((value) => ofEntry({ [time]: value }))),
+    ...["active", "retired", "compromised"].map((state) => ofEntry({ ...none, state })),
+  ],
+])("a malformed key history is refused: %s", async (detail, ...changes) => {
+  const found = await Promise.all(changes.map(readChanged));
+  expect(found).toMatchObject(changes.map(() => ({ reason: "KEY_HISTORY_MALFORMED", detail })) as never);
 });
 
 test("a key history with a private key, or with one key twice, is refused", async () => {
@@ -81,24 +69,21 @@ test("a key history with a private key, or with one key twice, is refused", asyn
 });
 
 test("each state of a key in the key history has the times that it needs", async () => {
-  const states = {
-    pending: {},
-    active: { activatedAt: at },
-    retired: { retiredAt: at },
-    compromised: { compromisedSince: at },
-  };
-  for (const [state, times] of Object.entries(states)) {
-    const read = (await readChanged(ofEntry({ ...none, ...times, state }))) as KeyHistory;
-    const time = Object.keys(times).length === 0 ? null : Date.parse(at);
-    const { kid } = entryIn(JSON.parse(genuine));
-    expect(read.keys.get(kid)?.window).toMatchObject({
-      ...{
-        state,
-        activatedAtMs: state === "active" ? time : null,
-        retiredAtMs: state === "retired" ? time : null,
-      },
-      compromisedSinceMs: state === "compromised" ? time : null,
-    } as never);
+  const none = { activatedAt: null, retiredAt: null, compromisedSince: null };
+  for (const [state, time] of Object.entries({
+    pending: null,
+    active: "activatedAt",
+    retired: "retiredAt",
+    compromised: "compromisedSince",
+  })) {
+    const own = time === null ? {} : { [time]: at };
+    const read = (await readChanged(ofEntry({ publishedAt: null, ...none, ...own, state }))) as KeyHistory;
+    const ms = Object.entries({ ...none, ...own }).map(([name, text]) => [
+      `${name}Ms`,
+      text && Date.parse(text),
+    ]);
+    const { window } = read.keys.get(entryIn(JSON.parse(genuine)).kid) ?? {};
+    expect(window).toMatchObject({ state, ...Object.fromEntries(ms) } as never);
   }
 });
 

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { generateKeyPairSync, sign } from "node:crypto";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import {
   openCheckpoint,
@@ -18,6 +17,7 @@ import {
   type VerifierKey,
 } from "../../src/partner/signed-note.ts";
 import { checkpoints } from "../fixtures/log-world.ts";
+import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 
 // Checkpoints of every bad kind are fixtures, which log-fixtures.test.ts judges.
 
@@ -42,16 +42,13 @@ test.each([
 });
 
 test("a checkpoint is opened by a key of its origin, and has a signed time", async () => {
-  const [own, other] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
-  const rawOf = ({ publicKey }: typeof own) =>
-    Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
-  const verifierOf = async (name: string, pair: typeof own) =>
-    (await readVerifierKey(await formatVerifierKey(name, rawOf(pair)))) as VerifierKey;
-  const key = { publicKey: rawOf(own), sign: (message: Uint8Array) => sign(null, message, own.privateKey) };
+  const [own, other] = [aCheckpointKey(), aCheckpointKey()];
+  const verifierOf = async (name: string, { publicKey }: typeof own) =>
+    (await readVerifierKey(await formatVerifierKey(name, publicKey))) as VerifierKey;
   const wrong = [await verifierOf(origin, other), await verifierOf("elsewhere/log", own)];
   const head = { origin, size: 5, root: new Uint8Array(32).fill(7) };
   for (const signed of [head, { ...head, extensions: ["a", "b"] }]) {
-    const note = await signCheckpoint(signed, 1_772_366_400, key);
+    const note = await signCheckpoint(signed, 1_772_366_400, own);
     const opened = await openCheckpoint(note, [...wrong, await verifierOf(origin, own)]);
     expect(opened as object).toEqual({ ...signed, seconds: 1_772_366_400 });
     expect(await openCheckpoint(note, wrong)).toMatchObject({ reason: "CHECKPOINT_SIGNATURE_INVALID" });

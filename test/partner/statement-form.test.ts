@@ -24,13 +24,11 @@ test("readStatementForm reads every row of a statement, and ignores unknown memb
     expect(readStatementForm(given)).toMatchObject({ rows } as never);
 });
 
-test.each<[change: Partial<Record<keyof typeof row, JsonValue>>]>([
-  ...[0, "1", 1.5, null].map((value): [object] => [{ row: value }]),
-  ...["7", 0.5].map((value): [object] => [{ tId: value }]),
-  ...[{ regNo: 7 }, { eligible: 1 }, { status: "X" }, { reasons: [7] }, { nameMatches: 1 }].map(
-    (one): [object] => [one],
-  ),
-  [{ eligible: true, status: "EXPIRED" }],
+test.each<Partial<Record<keyof typeof row, JsonValue>>>([
+  ...[0, "1", 1.5, null].map((value) => ({ row: value })),
+  ...["7", 0.5].map((tId) => ({ tId })),
+  ...[{ regNo: 7 }, { eligible: 1 }, { status: "X" }, { reasons: [7] }, { nameMatches: 1 }],
+  { eligible: true, status: "EXPIRED" },
 ])("a statement row with %j is refused", (change) => {
   const bad = { ...row, ...change };
   const rows = { reason: "STATEMENT_MALFORMED", detail: "The row in place 2 is malformed." };

@@ -4,7 +4,6 @@ import {
   isJsonObject,
   isJsonThoughRefused,
   type JsonReason,
-  type JsonValue,
   maxJsonDepth,
   readStrictJson,
   sliceJson,
@@ -87,17 +86,10 @@ test("readStrictJson accepts bytes", () => {
   expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
 });
 
-test.each([
-  [{}, true],
-  [{ a: 1 }, true],
-  [[], false],
-  [null, false],
-  ["{}", false],
-  [1, false],
-  [undefined, false],
-] as [JsonValue | undefined, boolean][])("isJsonObject returns for %p: %p", (value, isOne) =>
-  expect(isJsonObject(value)).toBe(isOne),
-);
+test("isJsonObject is true for an object, and for no other value", () => {
+  expect([{}, { a: 1 }].map(isJsonObject)).toEqual([true, true]);
+  expect([[], null, "{}", 1, undefined].map(isJsonObject)).toEqual(Array(5).fill(false));
+});
 
 test.each([
   ["JSON_DUPLICATE_MEMBER", 1, true],

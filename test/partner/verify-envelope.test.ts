@@ -37,16 +37,10 @@ const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "c
 const reasonsWithoutEnvelope = [
   // Of statements: test/partner/verify-statement.test.ts.
   ...["IS_AN_ENVELOPE", "IS_A_STATEMENT", "OUTER_STATEMENT_DIFFERS", "ROWS_DIFFER", "STATEMENT_MALFORMED"],
-  "FILE_UNREADABLE",
-  "FOLDER_NESTED",
-  "INPUT_TOO_LARGE",
-  "LOG_KEY_UNREADABLE",
-  "LOG_STATE_UNREADABLE",
-  "NO_ENVELOPE",
-  "STATUS_LIST_STALE",
-  "STATUS_LIST_UNUSABLE",
-  "VERIFIER_FAILED",
-  "WITHDRAWN_SINCE",
+  // Of files and of the log's files.
+  ...["FILE_UNREADABLE", "FOLDER_NESTED", "INPUT_TOO_LARGE", "LOG_KEY_UNREADABLE", "LOG_STATE_UNREADABLE"],
+  // Of the other sources of a verdict.
+  ...["NO_ENVELOPE", "STATUS_LIST_STALE", "STATUS_LIST_UNUSABLE", "VERIFIER_FAILED", "WITHDRAWN_SINCE"],
 ];
 
 function read(...path: string[]): Buffer {

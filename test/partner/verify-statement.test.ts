@@ -122,31 +122,29 @@ test.each(cases)("verifyStatement refuses a statement with %s", async (_what, ch
 });
 
 const { summary } = signed(1);
-test.each<[claims: object, expected: string]>([
-  ...["iss", "aud", "jti", "purpose", "policyVersion", "list", "summary", "rowsRoot"].flatMap(
-    (claim): [object, string][] => [
-      [{ [claim]: undefined }, `The claim ${claim} is missing.`],
-      [{ [claim]: 7 }, `The claim ${claim} is malformed.`],
-    ],
-  ),
-  ...[{}, { name: 7 }, { name: "x", reference: 7 }].map((list): [object, string] => [
-    { list },
+const counts = ["listed", "distinct", "found", "eligible"].flatMap((name) => [
+  { [name]: -1 },
+  { [name]: 0.5 },
+]);
+const wrongSummaries = [...counts, { percentEligible: "1" }, { byReason: 7 }, { byReason: { X: -1 } }];
+const required = ["iss", "aud", "jti", "purpose", "policyVersion", "list", "summary", "rowsRoot"];
+test.each<[detail: string, ...changes: object[]]>([
+  ...required.map((claim): [string, object] => [`The claim ${claim} is missing.`, { [claim]: undefined }]),
+  ...required.map((claim): [string, object] => [`The claim ${claim} is malformed.`, { [claim]: 7 }]),
+  [
     "The claim list is malformed.",
-  ]),
-  ...[
-    ...["listed", "distinct", "found", "eligible"].flatMap((count) => [{ [count]: -1 }, { [count]: 0.5 }]),
-    ...[{ percentEligible: "1" }, { byReason: 7 }, { byReason: { X: -1 } }],
-  ].map((change): [object, string] => [
-    { summary: { ...summary, ...change } },
+    ...[{}, { name: 7 }, { name: "x", reference: 7 }].map((list) => ({ list })),
+  ],
+  [
     "The claim summary is malformed.",
-  ]),
-  ...["exp", "nbf"].map((limit): [object, string] => [
-    { [limit]: "9" },
-    "The claim exp or nbf is not a number.",
-  ]),
-])("verifyStatement refuses the claims %j, and names the fault", async (claims, expected) => {
-  const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
-  expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: expected });
+    ...wrongSummaries.map((change) => ({ summary: { ...summary, ...change } })),
+  ],
+  ["The claim exp or nbf is not a number.", { exp: "9" }, { nbf: "9" }],
+])("verifyStatement refuses wrong claims, and names the fault: %s", async (detail, ...changes) => {
+  for (const claims of changes) {
+    const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
+    expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail });
+  }
 });
 
 test("verifyStatement accepts a statement with limits, zero counts and a list without a reference", async () => {

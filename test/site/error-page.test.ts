@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
 import { englishTexts } from "../../src/site/language.ts";
-import { openTestService, type TestService } from "../harness/service.ts";
+import { sharedTestService } from "../harness/service.ts";
 
 const { failures } = englishTexts;
 
-let world: TestService;
-beforeAll(async () => {
-  configureLog(() => {});
-  world = await openTestService();
-});
-afterAll(() => world.close());
+const world = sharedTestService();
+beforeAll(() => configureLog(() => {}));
 
 const asBrowser = { Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 

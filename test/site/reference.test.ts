@@ -35,8 +35,11 @@ test("the API reference loads only from this service, calls only this service, a
   }
 });
 
-test("the API reference contains no URL of another site", async () => {
+test("the API reference of a live service contains no URL of another site, no key and no notice of a sandbox", async () => {
   const html = await (await world.call(docs)).text();
+  expect(html).not.toMatch(/tvs_(?:live|test)_/);
+  expect(html).not.toContain("Sandbox.");
+  expect(html).toContain('"preferredSecurityScheme": "bearerKey"');
   expect(html).not.toMatch(/(?:https?:)?\/\/[\w-]+\./);
   for (const option of ["telemetry", "withDefaultFonts", "agent", "mcp", "proxyUrl", "hideClientButton"])
     expect(html).toContain(`"${option}": `);
@@ -57,13 +60,6 @@ test("the API reference shows the site's name, its colour and the issuer's path 
   expect(html).toContain("--brand: #0b4f9c");
   expect(html).toContain('"url": "/tvs"');
   await set({ site: JSON.stringify(defaultSite), issuer: "https://teachers.example" });
-});
-
-test("the API reference of a live service has no key and no notice of a sandbox", async () => {
-  const html = await (await world.call(docs)).text();
-  expect(html).not.toMatch(/tvs_(?:live|test)_/);
-  expect(html).not.toContain("Sandbox.");
-  expect(html).toContain('"preferredSecurityScheme": "bearerKey"');
 });
 
 const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };

@@ -3,7 +3,7 @@ import { deliveryHeaders } from "../../../src/delivery/attempt.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
-import { purposes, type SignedEnvelope, type SignedStatement } from "../../../src/partner/contract.ts";
+import { purposes, type SignedEnvelope } from "../../../src/partner/contract.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
@@ -79,6 +79,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+const text = expect.any(String);
+
 /** The claims of an envelope, once its signature has been verified with the keys that the app publishes. */
 async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<void> {
   const jwks = JSON.stringify(await world.ask(`${prefix}/.well-known/jwks.json`));
@@ -87,10 +89,8 @@ async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<
   const now = new Date("2026-03-01T12:00:00Z");
   const verdict = await verifyEnvelope(JSON.stringify(envelope), { keys, issuer, audience, now });
   expect(verdict).toMatchObject({ valid: true });
-  const { verificationId, signature, signatureKid, ...rest } = envelope as SignedEnvelope;
-  const { verificationId: _id, signature: _signature, signatureKid: _kid, ...shownRest } = shown;
-  expect(rest).toEqual(shownRest);
-  expect(JSON.stringify(rest.result)).toBe(JSON.stringify(shown.result));
+  expect<unknown>(envelope).toEqual({ ...shown, verificationId: text, signature: text, signatureKid: text });
+  expect(JSON.stringify((envelope as SignedEnvelope).result)).toBe(JSON.stringify(shown.result));
 }
 
 const publicly = (term: string) => `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`;
@@ -119,16 +119,7 @@ test("the service's answer to a batch equals the OpenAPI document's example", as
 
 test("the service's statement over a list equals the OpenAPI document's example", async () => {
   const answer = await world.ask(`${prefix}/rosters`, { as: "full", body: examples.rosterRequest });
-  const { statementId, signature, signatureKid, rows, ...rest } = answer as SignedStatement;
-  const {
-    statementId: _id,
-    signature: _jws,
-    signatureKid: _kid,
-    rows: shownRows,
-    ...shown
-  } = examples.statement;
-  expect(rest).toEqual(shown);
-  expect(rows).toEqual(shownRows);
+  expect(answer).toEqual({ ...examples.statement, statementId: text, signature: text, signatureKid: text });
 });
 
 test("the service's answer about an expired licence of the old system equals the OpenAPI document's example", async () => {
@@ -143,8 +134,7 @@ test("the service's key set and health answer equal the OpenAPI document's examp
   const [shown] = examples.jwks.keys;
   const { keys } = (await world.ask(`${prefix}/.well-known/jwks.json`)) as typeof examples.jwks;
   expect(keys.map((key) => Object.keys(key).sort())).toEqual(keys.map(() => Object.keys(shown ?? {}).sort()));
-  const activeKid = expect.any(String);
-  expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid });
+  expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid: text });
 });
 
 test("the signature of the OpenAPI document's example event verifies", async () => {

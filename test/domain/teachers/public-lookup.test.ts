@@ -29,7 +29,7 @@ async function open(stores: TestStores, ...teachers: Partial<TeacherContent>[]) 
   return { lookup: createPublicLookup(dependencies), clock, dependencies };
 }
 
-// test/blackbox/public-lookup.test.ts has every member of an answer.
+// test/api/openapi/examples.test.ts has every member of an answer.
 const none = { issueDate: null, expiryDate: null };
 const later = { issueDate: "2026-03-02", expiryDate: "2028-03-01" };
 
