@@ -94,7 +94,7 @@ test.concurrent("tvs init on a terminal asks its questions, asks again after a w
       ["How long", "\r"],
       ["on or off", "maybe\r"],
       ["must be true or false", "\r"],
-      ["Serve signed status lists", "off\r"],
+      ["Publish signed status lists", "off\r"],
     ] as const;
     const { code, text } = await onTerminal(["init"], { dataDir, typed });
     expect(code).toBe(0);
