@@ -193,7 +193,7 @@ export function createStores(
 }
 
 /** Makes the dependencies of an import. It stages rows in the data directory, also for a libSQL server. */
-export function importDependencies(operator: CommandContext): ImportDependencies {
+export function makeImportDependencies(operator: CommandContext): ImportDependencies {
   if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }

@@ -13,7 +13,7 @@ import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { hasCompleteRegister, inspectSchema } from "../../src/store/driver/schema.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
-import { masterKeyCheckName } from "../../src/store/settings.ts";
+import { masterKeyCheckSettingName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegisterError } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
@@ -109,7 +109,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       ...checkSettings(stored, options.config, { oldest, now: options.now }),
       ...nameChecks({ "webhook-receivers": await checkReceivers(endpoints) }),
     ],
-    masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
+    masterKeyCheck: stored.get(masterKeyCheckSettingName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
     unreadableAt: stored.get(unreadableCertificateSettingName) ?? null,
   };

@@ -14,10 +14,10 @@ import {
   type ImportResult,
   listFirstRejections,
 } from "../../src/domain/import/report.ts";
-import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
+import { csvHeaderLine, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, configOf, flag, operand, option } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
-import { importDependencies, requireRegister, withContext } from "../open.ts";
+import { makeImportDependencies, requireRegister, withContext } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { mainUrl } from "../program.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
@@ -117,7 +117,7 @@ function importExtract(
       readSheet: makeSheetReader(mainUrl()),
       onRemembered: () => printNote("read by the remembered mapping; tvs teachers map --show prints it"),
     };
-    const result = await importRegister(input, importDependencies(operator), options);
+    const result = await importRegister(input, makeImportDependencies(operator), options);
     const isApplied = result.dryRun !== true && result.stopped === undefined;
     if (isApplied && reading.mapping !== undefined) await rememberMapping(settings, reading.mapping);
     return result;
@@ -237,7 +237,7 @@ const issueColumns: Columns<ImportIssue> = {
 function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {
   if (args.file !== undefined)
     throw new TvsError("USAGE", "--template prints an empty extract and reads no file");
-  print(args, templateColumns, () => emptyExtract);
+  print(args, templateColumns, () => csvHeaderLine);
   if (args.json === true) return;
   const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
   printNoteTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows);

@@ -4,7 +4,7 @@ import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
 import { nameNewFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
-import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings.ts";
+import { masterKeyCheckSettingName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
  * Reads the master key, or makes one for a new database, and derives the secrets from it.
@@ -14,7 +14,7 @@ import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings
  * @throws TvsError MASTER_KEY_MISSING, MASTER_KEY_WRONG, MASTER_KEY_INVALID
  */
 export async function unlockSecrets(config: Config, settings: SettingsStore): Promise<Secrets> {
-  const stored = (await settings.read()).get(masterKeyCheckName);
+  const stored = (await settings.read()).get(masterKeyCheckSettingName);
   const text = findMasterKey(config);
   if (text === undefined && stored !== undefined) {
     const message =
@@ -25,7 +25,7 @@ export async function unlockSecrets(config: Config, settings: SettingsStore): Pr
     throw new TvsError("MASTER_KEY_MISSING", message);
   }
   const secrets = deriveSecrets(text ?? (await createMasterKey(config.masterKeyFile)));
-  const check = stored ?? (await settings.writeFirst(masterKeyCheckName, secrets.check));
+  const check = stored ?? (await settings.writeFirst(masterKeyCheckSettingName, secrets.check));
   if (check === secrets.check) return secrets;
   if (text === undefined) {
     rmSync(config.masterKeyFile, { force: true });

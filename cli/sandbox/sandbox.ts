@@ -22,7 +22,7 @@ import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { byName, configOf, group } from "../command.ts";
-import { type CommandContext, importDependencies, readStoredSettings, withContext } from "../open.ts";
+import { type CommandContext, makeImportDependencies, readStoredSettings, withContext } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { programWords } from "../program.ts";
 import { describeLocation } from "../register/register.ts";
@@ -139,7 +139,7 @@ function importFixtures(operator: CommandContext, teachers: typeof sandboxTeache
 /** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
-  return importRegister({ name, bytes: inOnePiece(text) }, importDependencies(operator), options);
+  return importRegister({ name, bytes: inOnePiece(text) }, makeImportDependencies(operator), options);
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {

@@ -38,7 +38,7 @@ type LeaderOptions = {
 
 const noWork = async () => {};
 
-/** Does the leader's work while this node holds the lease, over a file always. @returns a function that ends it */
+/** Does the leader's work: over a file always, over a libSQL server while this node has the lease. @returns what ends it */
 export function startLeaderWork(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);

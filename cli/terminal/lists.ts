@@ -19,7 +19,7 @@ export function listOption<const T extends string>(known: readonly T[], words: s
   };
 }
 
-/** Defines `--since`. @param which the rows that are listed, such as `Only those made` */
+/** Defines an option such as `--since`. @param which how the option's help begins, such as `Only those made` */
 export function sinceArg(which: string) {
   const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
   return option("TIME", words, readSince);

@@ -8,13 +8,13 @@ import { convertPiecesToUtf8 } from "../../src/partner/file-text.ts";
 import { type EnvelopeItem, isJsonOrJwsLine, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
-export type Pieces = AsyncIterable<Uint8Array>;
+export type InputChunks = AsyncIterable<Uint8Array>;
 
 type Paths = readonly string[];
 
 /** One file of the input, or the reason why it cannot be read. */
 type Source =
-  | { readonly file: string; readonly chunks: Pieces }
+  | { readonly file: string; readonly chunks: InputChunks }
   | { readonly file: string; readonly reason: RefusalReason };
 
 const mebibyte = 1024 * 1024;
@@ -27,7 +27,7 @@ export const maxDocumentBytes = 32 * mebibyte;
 const canonicalPath = (path: string) => realpath(path).catch(() => path);
 
 /** Reads a file, which is opened when its first piece is read. */
-async function* readFileBytes(path: string): Pieces {
+async function* readFileBytes(path: string): InputChunks {
   yield* createReadStream(path, { highWaterMark: readBytes });
 }
 
@@ -48,7 +48,11 @@ async function* openPath(path: string, skipped: ReadonlySet<string>, isNamed = t
 }
 
 /** Opens files, folders, or `-` for standard input, in turn. @param keyFiles files that are skipped in a folder */
-export async function* openSources(paths: Paths, stdin: Pieces, keyFiles: Paths): AsyncGenerator<Source> {
+export async function* openSources(
+  paths: Paths,
+  stdin: InputChunks,
+  keyFiles: Paths,
+): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
     if (path === "-") {
@@ -120,7 +124,7 @@ async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, l
 /** Reads the items of a source in order; an empty or unreadable source gives a refusal. */
 export async function* readSource(
   source: Source,
-  watch: (chunks: Pieces) => Pieces = (chunks) => chunks,
+  watch: (chunks: InputChunks) => InputChunks = (chunks) => chunks,
 ): AsyncGenerator<EnvelopeItem> {
   if ("reason" in source) return yield refused(source.reason);
   let found = 0;
@@ -141,7 +145,7 @@ function refused(reason: RefusalReason, line: number | null = null): EnvelopeIte
   return { place: { line, index: null }, refusal: refuse(reason) };
 }
 
-async function* readItems(chunks: Pieces): AsyncGenerator<EnvelopeItem> {
+async function* readItems(chunks: InputChunks): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);
   if (head.isWhole) return yield* readEnvelopes(head.bytes);

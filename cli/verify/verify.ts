@@ -13,7 +13,7 @@ import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, type TvsCommand } from "../command.ts";
 import { escapeControls, exitCodes } from "../terminal/output.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
-import { openSources, type Pieces, readSource } from "./files.ts";
+import { type InputChunks, openSources, readSource } from "./files.ts";
 import { type AnyVerification, formatHuman, formatJson } from "./format.ts";
 import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
 
@@ -23,7 +23,7 @@ type VerifyIo = {
   stdout(text: string): void | Promise<void>;
   readonly env: Environment;
   readonly now: Date;
-  readonly stdin: Pieces;
+  readonly stdin: InputChunks;
   readonly color: boolean;
 };
 
@@ -47,7 +47,7 @@ export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color);
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let [text, bytes] = ["", 0];
-  async function* watched(chunks: Pieces): AsyncGenerator<Uint8Array> {
+  async function* watched(chunks: InputChunks): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
       bytes += chunk.length;
       progress.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });

@@ -7,9 +7,9 @@ import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
 import {
   type AuthenticatedCaller,
   authenticate,
-  credentialError,
   credentialFaultOf,
   type PresentedCredentials,
+  refusedCredentialError,
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
@@ -111,7 +111,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Admitted
   const mayBeNew = first !== null || fault === "unknown";
   const snapshot = mayBeNew ? await service.configuration.refresh() : known;
   const authenticated = mayBeNew ? identify(request, snapshot) : null;
-  if (authenticated === null) throw credentialError(fault);
+  if (authenticated === null) throw refusedCredentialError(fault);
   if (may(authenticated)) return { snapshot, authenticated };
   await quota.read(authenticated.partner);
   throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);

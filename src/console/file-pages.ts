@@ -12,7 +12,7 @@ import {
   teacherKeyOf,
 } from "../domain/teachers/changes.ts";
 import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
-import type { ImportDetails, ImportRecord } from "../store/imports.ts";
+import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, emptyNote, format, type Markup, renderTable } from "./markup.ts";
@@ -118,7 +118,7 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
 }
 
 export function renderImportsTable(
-  imports: readonly ImportRecord[],
+  imports: readonly StoredImport[],
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
@@ -135,7 +135,7 @@ export function renderImportsTable(
   });
 }
 
-function importBadge(one: ImportRecord, now: number): Markup {
+function importBadge(one: StoredImport, now: number): Markup {
   const { startedAt, finishedAt, abandonedAt, rejected } = one;
   if (abandonedAt !== null) return badge("quiet", "given up");
   if (finishedAt === null) return badge("warn", `under way for ${describeSpan(now - startedAt)}`);

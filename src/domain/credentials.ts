@@ -141,7 +141,7 @@ const refusedCredentials = {
   unknown: ["CREDENTIAL_INVALID", "a valid client certificate, Bearer key or x-agency-api-key is required"],
 } as const satisfies Readonly<Record<string, readonly [code: ApiErrorCode, message: string]>>;
 
-export function credentialError(fault: keyof typeof refusedCredentials): TvsError {
+export function refusedCredentialError(fault: keyof typeof refusedCredentials): TvsError {
   const [code, message] = refusedCredentials[fault];
   return new TvsError(code, message);
 }

@@ -1,6 +1,6 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { LogFigures, LogStore } from "../store/evidence/log.ts";
-import type { ImportRecord } from "../store/imports.ts";
+import type { StoredImport } from "../store/imports.ts";
 import type { KeyStore } from "../store/keys.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
@@ -85,7 +85,7 @@ function keyAge(keys: readonly SigningKey[], state: KeyState, now: number) {
   return { kid: key.kid, since: isoTime(since), ageSeconds: Math.max(0, Math.floor((now - since) / 1000)) };
 }
 
-function describeImport({ startedAt, finishedAt, ...record }: ImportRecord) {
+function describeImport({ startedAt, finishedAt, ...record }: StoredImport) {
   const { file, inserted, updated, unchanged, rejected, warnings, events } = record;
   const times = { startedAt: isoTime(startedAt), finishedAt: isoTime(finishedAt) };
   return { file, inserted, updated, unchanged, rejected, warnings, events, ...times };

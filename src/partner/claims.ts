@@ -1,7 +1,7 @@
 /** Reads the claims of an envelope's JWS (RFC 7519; contract C9), and compares the unsigned members with them. */
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
-import { formatSeconds, parseDateTime } from "./date-time.ts";
+import { formatUnixSeconds, parseDateTime } from "./date-time.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 import type { SharedClaims, StatusClaim } from "./verification.ts";
@@ -36,7 +36,7 @@ export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
   const isTime =
-    typeof iat === "number" && Number.isSafeInteger(iat) && iat >= 0 && formatSeconds(iat) !== null;
+    typeof iat === "number" && Number.isSafeInteger(iat) && iat >= 0 && formatUnixSeconds(iat) !== null;
   return isTime ? iat : refuse("CLAIM_TYPE", "The claim iat is not a time in whole seconds.");
 }
 

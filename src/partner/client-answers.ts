@@ -30,7 +30,7 @@ export type Answer = {
 
 /** How long fetched keys are kept: as long as the service lets caches keep its key set. */
 const keepMs = 300_000;
-/** Younger keys are not fetched again, so that envelopes with an unpublished key do not each cause a fetch. */
+/** Keys that were fetched later than this are not fetched again, so that envelopes with an unpublished key do not each cause a fetch. */
 const leastAgeMs = 5_000;
 
 const wellKnown = "/v1/inter-agency/.well-known";

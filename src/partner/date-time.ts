@@ -28,7 +28,7 @@ export function parseDateTime(text: string): number | null {
 }
 
 /** Writes seconds since the Unix epoch as `YYYY-MM-DDTHH:MM:SSZ`; null if beyond the range of Date. */
-export function formatSeconds(seconds: number): string | null {
+export function formatUnixSeconds(seconds: number): string | null {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }

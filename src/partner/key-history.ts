@@ -3,7 +3,7 @@
  * compromised. The history is a compact JWS, signed by the active key. With it, an envelope can be verified years later.
  */
 
-import { formatSeconds, parseDateTime } from "./date-time.ts";
+import { formatUnixSeconds, parseDateTime } from "./date-time.ts";
 import { readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { Refusal, refuse, type Warning } from "./reasons.ts";
 import { isSignedBy, type VettedKey, vetRsaKey } from "./rsa-key.ts";
@@ -158,8 +158,8 @@ const inUse = passedCheck("The key was in use at the time of signing.");
 
 /** Accepts an envelope that the log had before the key's compromise: the key's thief did not make it. */
 function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
-  const since = formatSeconds(Math.floor(compromisedSinceMs / 1000));
-  const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatSeconds(loggedSeconds)}, before that.`;
+  const since = formatUnixSeconds(Math.floor(compromisedSinceMs / 1000));
+  const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatUnixSeconds(loggedSeconds)}, before that.`;
   return { outcome: passedCheck(detail), warnings: [], precedesCompromise: true };
 }
 

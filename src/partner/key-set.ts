@@ -3,7 +3,7 @@
  * author may have changed the other keys too.
  */
 
-import { formatSeconds } from "./date-time.ts";
+import { formatUnixSeconds } from "./date-time.ts";
 import { decodeBytesOrText } from "./file-text.ts";
 import { type HistoricKey, type KeyHistory, type KeyWindow, readKeyHistory } from "./key-history.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -110,7 +110,10 @@ async function anchorHistory(
     return refuse("KEY_HISTORY_NOT_ANCHORED", detail);
   }
   const basis = anchor !== undefined ? "anchor" : published !== null ? "jwks" : "key-history";
-  return { keys, trust: { basis, historySigner, historySignedAt: formatSeconds(history.issuedAtSeconds) } };
+  return {
+    keys,
+    trust: { basis, historySigner, historySignedAt: formatUnixSeconds(history.issuedAtSeconds) },
+  };
 }
 
 async function readSources(sources: KeySetSources): Promise<Trusted | Refusal> {

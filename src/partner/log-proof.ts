@@ -4,7 +4,7 @@
  */
 
 import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
-import { formatSeconds } from "./date-time.ts";
+import { formatUnixSeconds } from "./date-time.ts";
 import { decodeBytesOrText, decodeProof, removeByteOrderMark } from "./file-text.ts";
 import type { CompactJws } from "./jws.ts";
 import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";
@@ -188,7 +188,7 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
   if (root === null)
     return malformedProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
   if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");
-  const checkpointAt = formatSeconds(seconds);
+  const checkpointAt = formatUnixSeconds(seconds);
   const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;
   const evidence = { origin, index, size, checkpointAt, precedesCompromise: false };
   return { evidence, checkpoint, outcome: passedCheck(detail) };

@@ -6,7 +6,7 @@
 
 import { decodeBase64url } from "./base64.ts";
 import { readBounded } from "./bytes.ts";
-import { formatSeconds } from "./date-time.ts";
+import { formatUnixSeconds } from "./date-time.ts";
 import { decodeBytesOrText, removeByteOrderMark } from "./file-text.ts";
 import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { checkWindow } from "./key-history.ts";
@@ -110,7 +110,7 @@ function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KeyInSet | Refusal 
 }
 
 function isSeconds(value: JsonValue | undefined): value is number {
-  return Number.isSafeInteger(value) && formatSeconds(Number(value)) !== null;
+  return Number.isSafeInteger(value) && formatUnixSeconds(Number(value)) !== null;
 }
 
 async function readClaims(payload: JsonObject, key: KeyInSet): Promise<StatusList | Refusal> {
@@ -180,7 +180,7 @@ function findTimeProblem(list: StatusList, query: StatusQuery): Refusal | null {
     return unusable("The status list was signed in the future: is this machine's clock right?");
   const isOld = nowSeconds - issuedAtSeconds > maxAgeSeconds || nowSeconds >= (expiresSeconds ?? Infinity);
   if (!isOld) return null;
-  return refuse("STATUS_LIST_STALE", `The status list of ${formatSeconds(issuedAtSeconds)} is too old.`);
+  return refuse("STATUS_LIST_STALE", `The status list of ${formatUnixSeconds(issuedAtSeconds)} is too old.`);
 }
 
 /**
@@ -199,7 +199,7 @@ export function findStatus(claim: StatusClaim, lists: readonly (StatusList | Ref
   if (problem !== null) return problem;
   const value = statusAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
-  const signedAt = formatSeconds(list.issuedAtSeconds);
+  const signedAt = formatUnixSeconds(list.issuedAtSeconds);
   // The service signs a yes only after a withdrawal has ended, so a withdrawal in an older list no longer applies.
   const isBefore = list.issuedAtSeconds < query.signedSeconds - query.toleranceSeconds;
   if (value !== 0 && isBefore && query.isYes)

@@ -14,7 +14,7 @@ export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UT
 
 /** The deepest nesting that is read. An envelope has about six levels, and a profile may add a few. */
 export const maxJsonDepth = 32;
-/** The most values that are read, about forty thousand envelopes. A value of two bytes may take forty in memory. */
+/** The most values of a text, as about 40,000 envelopes have. A value of 2 bytes of text may take 40 bytes in memory. */
 export const maxJsonValues = 2_000_000;
 
 /** The longest text (in characters) that cannot exhaust the memory, whatever its content. */

@@ -1,7 +1,7 @@
 /** The outcome of verifying an envelope or statement, and the functions that build it check by check. */
 
 import type { EligibilityResult, SignedStatement, StatementRow } from "./contract.ts";
-import { formatSeconds } from "./date-time.ts";
+import { formatUnixSeconds } from "./date-time.ts";
 import { Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
 
 /** The options of a verification's time. */
@@ -47,7 +47,7 @@ export type KeyTrust = {
   readonly basis: "jwks" | "anchor" | "key-history";
   /** The RFC 7638 thumbprint of the key that signed the key history; null without a history. */
   readonly historySigner: string | null;
-  /** When the key history was signed, in whole seconds. A history lists no later compromise. */
+  /** When the key history was signed, `YYYY-MM-DDTHH:MM:SSZ`. A compromise that was reported later is not in it. */
   readonly historySignedAt: string | null;
 };
 
@@ -123,7 +123,7 @@ export type Verification = {
 
 /** The signed content of a statement. */
 export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
-  /** All rows, if they equal the signed rows; otherwise null. */
+  /** The rows of the statement; null unless they match the signed root and no earlier check failed. */
   readonly rows: readonly StatementRow[] | null;
 };
 
@@ -208,7 +208,7 @@ export class CheckList {
       kid,
       issuer: claims?.issuer ?? null,
       audience: claims?.audience ?? null,
-      verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
+      verifiedAt: claims === null ? null : formatUnixSeconds(claims.issuedAtSeconds),
       result: claims?.result ?? null,
       ...{ age, claimedIssuer, trust, log, statusList },
       warnings: reason === null ? warnings : noWarnings,

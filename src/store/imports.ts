@@ -25,10 +25,10 @@ const usualCheckpointPages = 1_000;
 const pollIntervalMs = 500;
 
 /** An import as stored. Times are milliseconds since the epoch. */
-export type ImportRecord = RecordOf<typeof importReaders>;
+export type StoredImport = RecordOf<typeof importReaders>;
 /** The state of a running import: the rows up to `applied` are in the register, and `losses` says what they removed. */
 export type ImportRun = Pick<
-  ImportRecord,
+  StoredImport,
   "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
 > & { readonly losses: RecordedLosses };
 export type AppliedImport = NonNullable<Awaited<ReturnType<typeof readLastApplied>>>;
@@ -148,7 +148,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     },
     /** Begins an import and abandons an unfinished one. @param start `isSample` for made-up teachers of a sandbox */
     begin(
-      start: Pick<ImportRecord, "file" | "sha256" | "unchanged"> & {
+      start: Pick<StoredImport, "file" | "sha256" | "unchanged"> & {
         readonly isSample: boolean;
         readonly losses: RecordedLosses;
         readonly at: number;
@@ -169,7 +169,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     /** Finishes an import. @param end the next import needs its `fields` @returns false if another has begun */
     finish(
       { id }: Pick<ImportRun, "id">,
-      end: Pick<ImportRecord, "rejected" | "warnings"> & {
+      end: Pick<StoredImport, "rejected" | "warnings"> & {
         readonly rows: number;
         readonly codes: readonly CodeCount[];
         readonly fields: readonly string[];
@@ -216,4 +216,4 @@ const importReaders = {
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },
 };
-const importRecord = rowReader<ImportRecord>(importReaders);
+const importRecord = rowReader<StoredImport>(importReaders);

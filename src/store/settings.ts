@@ -12,7 +12,7 @@ import { bind, type Driver, type Row, type Transaction } from "./driver/driver.t
 import { integer, text } from "./driver/rows.ts";
 
 /** The setting with the check value of the master key that made the register (`Secrets.check`). */
-export const masterKeyCheckName = "master_key_check";
+export const masterKeyCheckSettingName = "master_key_check";
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const insertFirst = "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING";

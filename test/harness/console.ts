@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "bun:test";
 import { readFileSync } from "node:fs";
-import { importDependencies } from "../../cli/open.ts";
+import { makeImportDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
@@ -29,7 +29,7 @@ export async function openTestConsole() {
   /** Imports an extract. A baseline causes no events. */
   async function load(name: string, text: string, baseline: boolean): Promise<void> {
     const bytes = new Blob([text]).stream();
-    await importRegister({ name, bytes }, importDependencies(operator), { baseline, allowChange: true });
+    await importRegister({ name, bytes }, makeImportDependencies(operator), { baseline, allowChange: true });
   }
 
   /** Makes a link, as `tvs console` prints it. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { dayInWords, formatSeconds, parseDateTime } from "../../src/partner/date-time.ts";
+import { dayInWords, formatUnixSeconds, parseDateTime } from "../../src/partner/date-time.ts";
 
 test.each([
   ["2026-03-01T09:30:00Z", "2026-03-01T09:30:00.000Z"],
@@ -20,9 +20,9 @@ test.each([
   "2026-03-01T09:30:00+0100", " 2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z\n", "1 March 2026",
 ])("parseDateTime refuses %p", (text) => expect(parseDateTime(text)).toBeNull());
 
-test("formatSeconds writes whole seconds, and returns nothing for a time out of range", () => {
-  expect(formatSeconds(1772357400)).toBe("2026-03-01T09:30:00Z");
-  expect(formatSeconds(Number.MAX_SAFE_INTEGER)).toBeNull();
+test("formatUnixSeconds writes whole seconds, and returns nothing for a time out of range", () => {
+  expect(formatUnixSeconds(1772357400)).toBe("2026-03-01T09:30:00Z");
+  expect(formatUnixSeconds(Number.MAX_SAFE_INTEGER)).toBeNull();
 });
 
 test("dayInWords writes the day of a date, and returns any other text unchanged", () => {

@@ -8,8 +8,8 @@ import {
   addRegNoToIssue,
   compareRows,
   duplicateIssue,
+  type FileCheckInput,
   findKnownTeachers,
-  type ImportContext,
   type StagedRow,
 } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
@@ -23,7 +23,7 @@ const lockMs = { alone: 2_000, besideService: 3 };
 const firstRows = 20;
 const minRows = 10;
 
-type ApplyContext = ImportContext & {
+type ApplyContext = FileCheckInput & {
   readonly format: ImportFormat;
   /** Rows of the file. */
   readonly rows: number;

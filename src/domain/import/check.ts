@@ -15,7 +15,7 @@ import { type CheckedRow, regNoForMessages } from "./rows.ts";
 /** Rows that are checked together: one query reads the records of all of them. */
 const chunkRows = 500;
 
-export type ImportContext = ImportDependencies & {
+export type FileCheckInput = ImportDependencies & {
   readonly staging: Staging;
   readonly addIssues: (issues: readonly ImportIssue[]) => void;
   readonly announce: boolean;
@@ -56,7 +56,7 @@ function createTally() {
  * @param onRows is called after each reading of rows
  * @throws TvsError INPUT_UNREADABLE if the file cannot be read to its end
  */
-export async function checkFile(extract: Extract, context: ImportContext, onRows: () => void) {
+export async function checkFile(extract: Extract, context: FileCheckInput, onRows: () => void) {
   const { teachers, imports, today } = context;
   const { unknown, totals } = extract.names;
   const tally = createTally();
@@ -92,7 +92,7 @@ type Chunk = {
   readonly firstSeq: number;
   readonly remarks: readonly ImportIssue[];
 };
-type CheckContext = ImportContext & {
+type CheckContext = FileCheckInput & {
   readonly tally: ReturnType<typeof createTally>;
   readonly format: ImportFormat;
 };

@@ -93,7 +93,7 @@ export function fieldLabel(field: ArrivedField, format: ImportFormat): string {
   return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }
 
-/** Maximum bytes of a row. Without it, an unclosed quote would read the rest of the file into memory as one row. */
+/** Maximum length of a row. Without it, an unclosed quote would read the rest of the file into memory as one row. */
 export const maxRowLength = 1024 * 1024;
 
 /** An error that makes the whole file unreadable. `line` is the number of a line in the file, from 1. */

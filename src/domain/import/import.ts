@@ -5,7 +5,7 @@ import type { Calendar, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { applyStaged, supersededError } from "./apply.ts";
 import { listMissingParts, type MissingPart } from "./arrival.ts";
-import { type CheckedFile, checkFile, type ImportContext } from "./check.ts";
+import { type CheckedFile, checkFile, type FileCheckInput } from "./check.ts";
 import { findExcessiveLosses, lossWindowMs, noHoldings } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import {
@@ -83,14 +83,14 @@ export async function importRegister(
 
 async function runImport(
   extract: Extract,
-  dependencies: ImportDependencies & Pick<ImportContext, "staging">,
+  dependencies: ImportDependencies & Pick<FileCheckInput, "staging">,
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { calendar, clock, imports, blindIndex, staging } = dependencies;
   const { dryRun, baseline, liftRevocations = false, listRejected, onProgress, stop } = options;
   const checkedAt = clock.now();
   const tally = createTally(blindIndex);
-  const context: ImportContext = {
+  const context: FileCheckInput = {
     ...dependencies,
     ...{ checkedAt, today: calendar.dateAt(checkedAt), announce: baseline !== true, liftRevocations },
     addIssues(issues) {
@@ -137,7 +137,7 @@ function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "fi
 
 async function stopOf(
   { checked, missing }: { checked: CheckedFile; missing: readonly MissingPart[] },
-  { imports, checkedAt }: ImportContext,
+  { imports, checkedAt }: FileCheckInput,
   { strict, allowChange }: ImportOptions,
 ): Promise<ImportResult["stopped"]> {
   const { rejected, lost, holdings } = checked;
@@ -149,7 +149,7 @@ async function stopOf(
 
 async function applyChecked(
   { name: file, sha256, format, names, explanations }: Extract,
-  { checked, tally, context }: { checked: CheckedFile; tally: Tally; context: ImportContext },
+  { checked, tally, context }: { checked: CheckedFile; tally: Tally; context: FileCheckInput },
   { isSample = false, allowChange, stop, onProgress, maxChunkRows = defaultMaxChunkRows }: ImportOptions,
 ) {
   const { imports, clock } = context;

@@ -45,7 +45,7 @@ export function parseMapping(text: string, name: string): Mapping {
   return parsed.output;
 }
 
-/** Parses a column of the register in a mapping: `name`, or `name.2` for the second part of a name. */
+/** Splits the target of a mapping into column and part. Only `name` has parts: `name.2` is the second part of a name. */
 function targetOf(ours: string): { readonly column: string; readonly part: number | null } {
   const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
   return { column, part: part === undefined ? null : Number(part) };

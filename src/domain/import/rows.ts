@@ -69,7 +69,7 @@ export const templateColumns = importFields.map((member) => ({
 }));
 
 /** A CSV header with every column. */
-export const emptyExtract = `${templateColumns.map(({ column }) => column).join(",")}\n`;
+export const csvHeaderLine = `${templateColumns.map(({ column }) => column).join(",")}\n`;
 
 type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
 

@@ -29,8 +29,8 @@ const half = 2 ** 10;
 const rounds = 10;
 
 /**
- * The setting with an id above which new teachers get theirs (decision D15.4). After a restore, lower ids may belong to
- * teachers whom the register has lost.
+ * The name of the setting with a teacher id. Each new teacher gets a higher id (decision D15.4). After a restore, lower
+ * ids may belong to teachers whom the register has lost.
  */
 export const teacherIdsAfterName = "teacher_ids_after";
 

@@ -62,8 +62,8 @@ const exportNotes: readonly string[] = [
 ];
 
 /**
- * Collects everything that is stored about the person with a NIN: the record, and every lookup by a partner. Lookups of
- * the NIN are included from before any record had it.
+ * Collects what is stored about the person with a NIN: the record with its history, the partners that verified or watch
+ * it, and lookups by partners. They include lookups of the NIN that were made before a record had it.
  * @throws TvsError USAGE for a text that is not a NIN, NOT_KNOWN when nothing is stored
  */
 export async function exportSubject(

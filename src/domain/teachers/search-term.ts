@@ -8,7 +8,7 @@ export const ninPattern = /^\d{11}$/;
 
 /** Maximum characters of a term. No e-mail address or registration number is longer. */
 export const maxTermLength = 320;
-/** Maximum characters of a typed text, in which invisible characters may surround those of a term. */
+/** Maximum characters of a typed text. It may have invisible characters and spaces, which are removed from a term. */
 const maxTypedLength = 4 * maxTermLength;
 
 /**

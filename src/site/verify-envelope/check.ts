@@ -1,6 +1,6 @@
 /** Verifies envelopes with the partner library, which `tvs verify` uses too. */
 
-import { formatSeconds } from "../../partner/date-time.ts";
+import { formatUnixSeconds } from "../../partner/date-time.ts";
 import { type EnvelopeItem, readEnvelopes } from "../../partner/input.ts";
 import { isStatement } from "../../partner/jws.ts";
 import type { KeySet } from "../../partner/key-set.ts";
@@ -12,7 +12,7 @@ import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelop
 import { verifyStatement } from "../../partner/verify-statement.ts";
 import type { GivenText } from "./files.ts";
 
-/** A genuine statement with all its signed rows. */
+/** A genuine statement (one signed answer about a list of people), whose rows are the signed ones. */
 export type ShownStatement = Stated & { readonly rows: NonNullable<Stated["rows"]> };
 
 /** The issuer and audience that the reader expects. An empty text is not compared. */
@@ -89,7 +89,7 @@ function signatureOf(value: JsonValue): Pick<ItemCheck, "envelope" | "jws"> {
 
 function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
   const sinceMs = kid === null ? null : (keys.get(kid)?.window?.compromisedSinceMs ?? null);
-  return sinceMs === null ? null : formatSeconds(Math.floor(sinceMs / 1000));
+  return sinceMs === null ? null : formatUnixSeconds(Math.floor(sinceMs / 1000));
 }
 
 async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<ItemCheck> {

@@ -109,7 +109,7 @@ function isBackdatable({ warnings }: Verification): boolean {
   return warnings.includes("COULD_BE_BACKDATED");
 }
 
-/** Writes in sentences which entry of the log the envelope was, and when. */
+/** Makes two sentences: by when the answer was in the log, and which of how many entries it is. */
 function logged({ index, size, checkpointAt }: LogEvidence): string[] {
   const counted = (number: number) => number.toLocaleString(document.documentElement.lang);
   return [log.byMeaning(writtenTime(checkpointAt)), log.entry(counted(index), counted(size))];
@@ -193,7 +193,7 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
   return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
-/** Explains a refusal; null if accepted. For an envelope of another service, it does not ask for other keys. */
+/** Explains a refusal; null if accepted. For an envelope of another service, the text does not ask for other keys. */
 function reasonOf(verification: Verification): string | null {
   const { reason, checks, claimedIssuer } = verification;
   const elsewhere = elsewhereOf(verification);

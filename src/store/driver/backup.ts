@@ -3,7 +3,7 @@ import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync }
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { masterKeyCheckName } from "../settings.ts";
+import { masterKeyCheckSettingName } from "../settings.ts";
 import { lockFile, openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { discardFile, makePrivateFile, nameNewFile, replaceFile, syncFile } from "./files.ts";
@@ -124,7 +124,7 @@ function contentOf(all: RunSql) {
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
     /** Identifies the master key (`Secrets.check`); null if no command has used the database yet. */
-    masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
+    masterKeyCheck: settings.get(masterKeyCheckSettingName) ?? null,
     counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
     /** Milliseconds since the epoch; null before the first attestation. */
     newestAttestation: integerOrNull(newest, "at"),

@@ -79,7 +79,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
   }
 
   async function drain(): Promise<void> {
-    // Waits for the turn's end: the runtime reports one socket at a time, and calls that arrived together share a commit.
+    // The runtime reads one socket after another. Waiting for the turn's end lets calls that came together share a commit.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;

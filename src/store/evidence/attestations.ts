@@ -8,7 +8,7 @@ import { lookupsOfPersonSql } from "./statement-people.ts";
 
 const columns = attestationsTable.columns.join(", ");
 
-/** How much `issued_at` may differ from the order of ids, in seconds: clocks of nodes differ by up to a minute. */
+/** Seconds by which a span of time is extended to find ids: the clocks of two nodes may differ by a minute (D12.4). */
 const maxClockSkewSeconds = 120;
 
 /** The longest time from a call's arrival to its attestations, in ms: the body may arrive for half a minute. */
@@ -52,7 +52,7 @@ export function lastIdBeforeSql(
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
 
-/** The conditions of a list of attestations, and its length. */
+/** Which attestations to list, and at most how many. */
 type AttestationFilter = {
   readonly partnerId?: string | undefined;
   /** The API key's id or the certificate's fingerprint. Needs `partnerId` or `teacherId`, which have an index. */
@@ -119,7 +119,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    /** Counts the uses of a credential among the first `maxLooked` attestations of its partner in a span of time. */
+    /** Takes the partner's oldest attestations of a span of time, at most `maxLooked`, and counts the credential's. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
       const args = [partnerId, ...(await between(since, until)), maxLooked, credential];
       const [row = {}] = await driver.query(countUses, args);

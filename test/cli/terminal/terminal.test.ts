@@ -83,7 +83,7 @@ test.each([
   expect(await runTvs([...rotate, "--yes"], { dataDir, stdin })).toMatchObject({ code: 0 });
 });
 
-test("an irreversible command in a script runs with yes or nothing on standard input", async () => {
+test("an irreversible command in a script needs no confirmation, and runs if standard input is empty or says yes", async () => {
   const words = [...programWords, ...rotate];
   const env = { ...childEnvironment({}), TVS_DATA: dataDir };
   const shell = (line: string) =>

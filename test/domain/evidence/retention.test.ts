@@ -128,7 +128,7 @@ describe("attestations older than the retention period", () => {
     }));
 });
 
-test("an id may be that of a deleted attestation only after a retention note names a later time", () =>
+test("an unknown id may be a deleted attestation's only if a retention note names a time after the id's", () =>
   withAged(5, async ({ retaining, prune, age }) => {
     const { verificationId } = aSignedAttestation(1);
     expect(mayBePruned(await readRetentionState(retaining), verificationId)).toBe(false);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import type { RawRow } from "../../../src/domain/import/fields.ts";
-import { checkRow, emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/rows.ts";
+import { checkRow, csvHeaderLine, requiredFields, templateColumns } from "../../../src/domain/import/rows.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(7));
 const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };
@@ -120,5 +120,5 @@ test("each import column has an explanation, and the required columns are marked
     "reg_no,t_id,name,nin,nin_verified,email,phone,state,category,source,active,hidden,certificate_status,";
   const dates =
     "certificate_issue_date,license_issue_date,license_expiry_date,license_status,license_revoked_on,license_revoked_reason,photo_url";
-  expect(emptyExtract).toBe(`${columns}${dates}\n`);
+  expect(csvHeaderLine).toBe(`${columns}${dates}\n`);
 });

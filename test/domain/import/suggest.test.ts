@@ -12,7 +12,7 @@ beforeAll(async () => {
 /** The values of people that must not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
-test("each file of another registry gets the expected mapping and the expected open questions", async () => {
+test("the proposal for each sample file has the expected mapping, and asks the expected questions", async () => {
   expect(files.length).toBeGreaterThanOrEqual(20);
   for (const file of files) {
     const found = await suggestionFor(file);
