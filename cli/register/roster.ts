@@ -241,11 +241,7 @@ function requireStateable({ purpose, list, teachers }: ListRequest): void {
   }
 }
 
-async function attempt(
-  operator: CommandContext,
-  asked: ListRequest,
-  snapshot: Snapshot,
-): Promise<string | null> {
+async function attempt(operator: CommandContext, asked: ListRequest, snapshot: Snapshot) {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);

@@ -100,12 +100,7 @@ function readingOf({ delimiter, encoding, sheet, map }: ArgsOf<typeof importArgs
   return { delimiter, encoding, sheet, mapping };
 }
 
-function importExtract(
-  file: string,
-  reading: Reading,
-  config: Config,
-  options: ImportOptions,
-): Promise<ImportResult> {
+function importExtract(file: string, reading: Reading, config: Config, options: ImportOptions) {
   return withContext(config, async (operator) => {
     // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost ones.
     await logWriterOf(operator).reconcile();

@@ -45,10 +45,7 @@ export async function readStdin(maxBytes: number): Promise<Uint8Array | null> {
  * Reads one line from standard input. At a terminal it says what to type.
  * @param called what to type @param wanted what must be there, for the refusal of longer input @throws TvsError USAGE
  */
-export async function readLine(
-  called: string,
-  { maxBytes, wanted }: { maxBytes: number; wanted: string },
-): Promise<string> {
+export async function readLine(called: string, { maxBytes, wanted }: { maxBytes: number; wanted: string }) {
   if (process.stdin.isTTY === true) printNote(`type ${called}, then Enter and Ctrl-D`);
   const bytes = await readStdin(maxBytes);
   if (bytes === null) throw new TvsError("USAGE", `standard input must contain ${wanted}`);

@@ -150,10 +150,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
  * Opens the sandbox for a command that works only there. `--sandbox` may be left out.
  * @throws TvsError REGISTER_MISSING, REFUSED for a live register
  */
-export async function withSandbox<T>(
-  args: object,
-  run: (operator: CommandContext) => Promise<T>,
-): Promise<T> {
+export async function withSandbox<T>(args: object, run: (operator: CommandContext) => Promise<T>) {
   const config = configOf({ ...args, sandbox: true });
   const stored = await readStoredSettings(config);
   const location = describeLocation(config);

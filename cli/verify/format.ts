@@ -18,10 +18,7 @@ export type AnyVerification = Verification | StatementVerification;
 type Location = { readonly file: string; readonly place: Position };
 
 /** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
-export function formatJson(
-  verification: AnyVerification,
-  { file, place: { line, index } }: Location,
-): string {
+export function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location) {
   const { claimedIssuer, trust, log, statusList, warnings: codes, checks, ...verdict } = verification;
   const object = {
     ...verdict,

@@ -79,11 +79,7 @@ const maxListMiB = 2;
  * Combines options and environment variables, and reads all files.
  * @throws TvsError USAGE if settings are missing or contradict, INPUT_UNREADABLE
  */
-export async function readSettings(
-  { args: flags, rawArgs }: Line,
-  env: Environment,
-  clock: Date,
-): Promise<VerifySettings> {
+export async function readSettings({ args: flags, rawArgs }: Line, env: Environment, clock: Date) {
   const { TVS_VERIFY_LOG_KEY: keptLogKey } = env;
   const logKeys = readRepeated(rawArgs, "log-key") ?? (keptLogKey ? [keptLogKey] : []);
   const lists = readRepeated(rawArgs, "status-list") ?? [];

@@ -24,11 +24,7 @@ export function createAddressLimit(perMinute: () => number, clock: Clock) {
   }
 
   /** Counts a lookup in every block, or in no block if one of them has no room. */
-  function count(
-    budget: "lookups" | "personal",
-    blocks: readonly string[],
-    narrowest: number,
-  ): LimitDecision {
+  function count(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);
     const windows = blocks.map((block, at) => {

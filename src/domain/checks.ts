@@ -162,10 +162,7 @@ function checkHeld(areHeld: boolean): Finding {
   });
 }
 
-function checkEndpoint(
-  { partnerId, disabledReason, failingSince, lastError }: EndpointFigures,
-  now: number,
-): Finding[] {
+function checkEndpoint({ partnerId, disabledReason, failingSince, lastError }: EndpointFigures, now: number) {
   const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
   if (disabledReason === "operator") return [];
   if (disabledReason !== null) {

@@ -237,10 +237,7 @@ async function refuseLoss(note: string | null, dependencies: LogDependencies): P
  * @returns false if a larger tree was pinned since this tree was read, by this process or another
  * @throws TvsError LOG_BEHIND if the tree does not begin with the pinned tree
  */
-async function hasGrown(
-  { store, pinned }: LogDependencies,
-  { origin, size, root }: TreeHead,
-): Promise<boolean> {
+async function hasGrown({ store, pinned }: LogDependencies, { origin, size, root }: TreeHead) {
   const kept = readHead(pinned.read());
   if (kept === null || kept.origin !== origin) return true;
   if (kept.size > size) return false;
@@ -254,11 +251,7 @@ async function hasGrown(
  * Stores the pinned checkpoint, which the database lacks: a process was killed before it stored the checkpoint, or
  * somebody removed it. If earlier ones were removed too, an audit finds the gap.
  */
-async function storePinned(
-  note: string,
-  newest: StoredCheckpoint | null,
-  { store }: LogDependencies,
-): Promise<void> {
+async function storePinned(note: string, newest: StoredCheckpoint | null, { store }: LogDependencies) {
   const [log, head] = [(await store.logs()).at(-1), requireHead(note)];
   if (log === undefined || head.origin !== log.origin) return;
   // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.

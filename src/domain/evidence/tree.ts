@@ -169,11 +169,7 @@ type SignedTree = { readonly size: number; readonly root: Uint8Array };
  * tile above. The signed root was computed from the last tile of each level.
  * @returns the tile's leaves up to the size of the signed tree; null if they do not lead to the signed root
  */
-export async function provenLeaves(
-  position: number,
-  signed: SignedTree,
-  read: ReadTiles,
-): Promise<Uint8Array | null> {
+export async function provenLeaves(position: number, signed: SignedTree, read: ReadTiles) {
   if (!(await hasRoot(signed, read))) return null;
   let leaves: Uint8Array | null = null;
   let below: { index: number; root: Uint8Array } | null = null;
@@ -192,11 +188,7 @@ export async function provenLeaves(
 }
 
 /** Appends leaves to a tree of `size` leaves, in memory. @returns each tile that is new or has grown */
-export async function appendToTree(
-  size: number,
-  leaves: readonly Uint8Array[],
-  read: ReadTiles,
-): Promise<readonly Tile[]> {
+export async function appendToTree(size: number, leaves: readonly Uint8Array[], read: ReadTiles) {
   const changed: Tile[] = [];
   let hashes = leaves;
   for (let level = 0, entries = size; hashes.length > 0; level++) {

@@ -161,11 +161,7 @@ function flawOfDay(day: CalendarDate, issued: CalendarDate | null): RejectionCod
 }
 
 /** Whether `licenseStatus` contradicts the dates. A deactivated teacher is treated as active. */
-function differsFromDates(
-  { licenseStatus }: TeacherPatch,
-  content: TeacherContent,
-  today: CalendarDate,
-): boolean {
+function differsFromDates({ licenseStatus }: TeacherPatch, content: TeacherContent, today: CalendarDate) {
   if (licenseStatus === undefined) return false;
   const byDates = licenseStatusOn({ ...content, active: true }, today);
   return licenseStatus !== (byDates === "NOT_FOUND" ? "NONE" : byDates);

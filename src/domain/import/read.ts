@@ -187,10 +187,7 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
 }
 
 /** Chooses the mapping of --map, else the remembered one if it fits, else none. @throws TvsError REFUSED */
-async function chooseMapping(
-  recordsOf: ReadableTable["peek"],
-  { reading = {}, onRemembered }: ImportInput,
-): Promise<CompiledMapping | null> {
+async function chooseMapping(recordsOf: ReadableTable["peek"], { reading = {}, onRemembered }: ImportInput) {
   const given = reading.mapping ?? reading.remembered;
   if (given === undefined) return null;
   const mapping = compileMapping(given);
