@@ -12,7 +12,6 @@ import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { sendFailure } from "./site/error-page.ts";
 
-/** Makes the Hono app with all routes of a service. */
 export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   app.onError(sendFailure);

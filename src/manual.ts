@@ -39,7 +39,6 @@ type Group = { readonly title: string; readonly topics: readonly Topic[] };
 
 const topic = (name: string, summary: string, text: string): Topic => ({ name, summary, text });
 
-/** The manual's pages, grouped by the reader's task. */
 export const topicGroups: readonly Group[] = [
   {
     title: "Start here",
@@ -96,7 +95,6 @@ export const topicGroups: readonly Group[] = [
   },
 ];
 
-/** Every page of the manual, in the order of the groups. */
 export const manualTopics: readonly Topic[] = topicGroups.flatMap((group) => group.topics);
 
 function codeTable(): string {
@@ -106,7 +104,6 @@ function codeTable(): string {
   return `| code | status | what it means | what to do |\n|---|---|---|---|\n${rows.join("")}`;
 }
 
-/** Reads the title of a page, which is its first heading. */
 export function titleOf({ text }: Topic): string {
   return /^# (.+)$/m.exec(text)?.[1] ?? "";
 }

@@ -117,7 +117,6 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
 
 type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
-/** Makes the checks that the console also shows, and those of the log. */
 async function checkReadings({ stores, stored, keys, options: { config, now } }: Found) {
   const readings = await takeReadings({
     ...stores,

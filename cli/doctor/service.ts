@@ -139,7 +139,6 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Finding {
 }
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
-/** What the database knows of client certificates. */
 export type CertificateFacts = {
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */

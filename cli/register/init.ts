@@ -59,7 +59,6 @@ const questions = Object.entries(words.init.options).map(([name, words]): Questi
   return { name, words, hint, usual: init === true ? usual : init };
 });
 
-/** Answers by the names of the options. */
 type Answers = Readonly<Record<string, string>>;
 
 export const initCommand = tvsCommand("init", {

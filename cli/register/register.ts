@@ -14,7 +14,6 @@ export function describeLocation({ dataDir, database }: Config): string {
   return `${protocol}//${host}`;
 }
 
-/** The error of a command that needs a register and finds none. */
 export function noRegisterError(config: Config): TvsError {
   const location = describeLocation(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";

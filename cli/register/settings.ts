@@ -20,7 +20,6 @@ import type { SettingsStore } from "../../src/store/settings.ts";
 import { type Args, flag, option } from "../command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/** The options that only `tvs serve` has. */
 export const serveArgs: Args = Object.fromEntries(
   Object.entries<Setting>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
     optionName(name),

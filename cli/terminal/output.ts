@@ -213,7 +213,6 @@ function cell(value: Cell): string {
   return value === null || value === undefined || value === "" ? "-" : escapeControls(String(value));
 }
 
-/** Makes a title bold at a terminal, unless NO_COLOR is set. */
 export function formatHeading(title: string, isTTY = process.stdout.isTTY): string {
   const colourful = isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;

@@ -12,7 +12,6 @@ export type InputChunks = AsyncIterable<Uint8Array>;
 
 type Paths = readonly string[];
 
-/** One file of the input, or the reason why it cannot be read. */
 type Source =
   | { readonly file: string; readonly chunks: InputChunks }
   | { readonly file: string; readonly reason: RefusalReason };
@@ -109,7 +108,6 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
   yield* readLineBlock(concatenate(unfinished), counter);
 }
 
-/** Reads until the input ends or has more than `limitBytes`. */
 async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, limitBytes: number) {
   let size = parts.reduce((sum, part) => sum + part.length, 0);
   while (size <= limitBytes) {

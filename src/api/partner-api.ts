@@ -24,7 +24,6 @@ import {
 /** What a call asks. The partner must be allowed each of its purposes. */
 type ParsedCall = VerificationRequest & { readonly purposes: readonly Purpose[] };
 
-/** Reads and checks the path, or the whole body. */
 type Reader = (c: ApiContext) => Promise<ParsedCall>;
 
 /** Makes the handler of the operation that a scope permits. The body is read after the caller is authenticated. */

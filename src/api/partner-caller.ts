@@ -144,7 +144,6 @@ function refused(error: unknown, { c, quota }: PartnerRequest): Response {
   );
 }
 
-/** Adds the quota headers to a response, if the quota is known. */
 function withQuota(response: Response, state: QuotaState | undefined): Response {
   const { headers } = response;
   if (state !== undefined) setRateLimitHeaders(headers, state);

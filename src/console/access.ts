@@ -135,7 +135,6 @@ export type Sessions = ReturnType<typeof createSessions>;
 /** Makes the sessions, which are in memory only. A restart ends them, and its new id invalidates earlier links. */
 export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
   const { secrets, location, clock } = dependencies;
-  /** Used tokens, each with the time when it expires. */
   const used = new Map<string, number>();
   /** When each session ends, by folder and secret in one key: a wrong secret and an unknown folder get the same response. */
   const sessions = new Map<string, number>();

@@ -26,7 +26,6 @@ type AdminOptions = { readonly sources: ConsoleSources; readonly sessions: Sessi
 
 /** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
 const cookieName = "tvs_console";
-/** The path from which the console's script fetches the sections. */
 const livePath = "/live.json";
 
 /**

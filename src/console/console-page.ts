@@ -109,7 +109,6 @@ ${panel("imports", state)}
 
 type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };
 
-/** Makes a page with a message only, such as a refusal. */
 export function renderMessagePage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, body);

@@ -132,7 +132,6 @@ export async function streamCsv<Row>({ columns, csvRows, read }: Listing<Row>, q
   });
 }
 
-/** The number of rows of a page. */
 export const listingPageSize = 50;
 /** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
 const maxTeachersRead = 200_000;
@@ -143,7 +142,6 @@ const maxTeachers = 100_000;
 
 const partnerField: Field = ["partner", "Partner", "text"];
 
-/** Finds when a day begins, in milliseconds since the epoch. */
 function startOf(day: string | undefined, { configuration }: ConsoleSources): number | undefined {
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
@@ -156,7 +154,6 @@ type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
   ) => Promise<readonly Row[]>;
 };
 
-/** Makes a list whose newest row comes first. */
 function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirst<Row>): Listing<Row> {
   return {
     ...list,
@@ -175,7 +172,6 @@ const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND
 
 export const statusBadge = (status: keyof typeof statusLevels): Cell => badge(statusLevels[status], status);
 
-/** Makes a column of long ids, which may break into lines. */
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
   return [head, (row) => row[name], (row) => idCell(row[name])];
 }

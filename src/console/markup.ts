@@ -45,7 +45,6 @@ export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): M
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-/** Formats numbers and times for people. */
 export const format = {
   count: (value: number): string => whole.format(value),
   use: ({ used, limit }: { used: number; limit: number }): string =>

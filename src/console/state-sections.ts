@@ -55,7 +55,6 @@ function meter(use: Use): Markup {
   return html`<span class="meter">${shareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
-/** The most retired and compromised keys that are shown. */
 const shownRetired = 3;
 const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 

@@ -88,7 +88,6 @@ export function runChecks(input: CheckInput): Check[] {
   });
 }
 
-/** Returns the findings, or `calm` if there are none. */
 function allOr(calm: string, findings: Finding[]): Finding[] {
   return findings.length === 0 ? [ok(calm)] : findings;
 }

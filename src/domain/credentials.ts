@@ -101,7 +101,6 @@ export async function loadCredentialIndex(store: PartnerStore): Promise<Credenti
   };
 }
 
-/** Lists a partner's live keys and unexpired certificates, oldest first. */
 export function credentialsOf({ apiKeys, certificates }: CredentialIndex, partnerId: string, now: number) {
   return [
     ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isLive(key, now)),
@@ -223,7 +222,6 @@ export function describeApiKey(key: ApiKey, now: number) {
   return { keyId, partnerId, state, ...isoTimes({ createdAt, expiresAt, revokedAt }) };
 }
 
-/** Lists a partner's live keys, oldest first. */
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
   return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isLive(key, now));
 }

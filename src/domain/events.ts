@@ -12,7 +12,6 @@ export type TeacherEvent = {
   readonly body: string;
 };
 
-/** A teacher's statuses on one date. */
 export type Statuses = {
   license: LicenseStatus;
   certificate: CertificateStatus;

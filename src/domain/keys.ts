@@ -175,7 +175,6 @@ export function lastKeyChangeAt({ keys }: Pick<KeyRing, "keys">): number {
   return Math.max(...times);
 }
 
-/** RS256 for WebCrypto. */
 export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 
 /**

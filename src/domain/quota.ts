@@ -62,7 +62,6 @@ type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
  * call that a commit would accept.
  */
 export function createQuota(dependencies: QuotaDependencies) {
-  /** The last windows of each partner. */
   const last = new Map<string, KnownWindows>();
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
@@ -98,7 +97,6 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     return { ...owner, used: reported ?? usedOrUnderWay(owner.known) };
   }
 
-  /** Replaces the call's reservation. */
   function setReserved(minute: number, day: number): void {
     if (owner === undefined) return;
     owner.known.minute.underWay += minute - reserved.minute;
@@ -106,7 +104,6 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     reserved = { minute, day };
   }
 
-  /** Makes a partner the call's owner, without a reservation. */
   function assign(partner: Partner): void {
     setReserved(0, 0);
     if (owner?.partner.partnerId !== partner.partnerId) reported = undefined;
@@ -197,7 +194,6 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   };
 }
 
-/** A partner, its windows, and their use. */
 type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: WindowsUsed };
 
 function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {

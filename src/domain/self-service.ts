@@ -114,7 +114,6 @@ function outcomeOf(error: string | null): string {
   return error === null ? "ACKNOWLEDGED" : ofAddress.includes(error) ? "ADDRESS_REFUSED" : error;
 }
 
-/** Describes a delivery for its partner. */
 export function describeOwnDelivery(one: Delivery | DeliveryDetail) {
   const { partnerId: _, lastError, heldBy, ...shown } = describeDelivery(one);
   const held = heldBy === null || heldBy === "endpoint" ? heldBy : "operator";

@@ -102,7 +102,6 @@ export const sharedSettings = {
 /** The most signer threads: each needs memory, and more have no measured use. */
 export const maxSigners = 64;
 
-/** Settings of `serve` only. */
 export const serveSettings = {
   host: { kind: text, hint: "ADDRESS", usual: "127.0.0.1", remembered: "init", init: true },
   port: { kind: count(65_535), hint: "N", usual: "8080", remembered: "init", init: true },
@@ -117,17 +116,14 @@ export const serveSettings = {
   tlsKey: { kind: text, hint: "FILE" },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Gives a setting's option, without its dashes. */
 export function optionName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Gives the environment variable of an option. */
 export function variableName(option: string): string {
   return `TVS_${option.toUpperCase().replaceAll("-", "_")}`;
 }
 
-/** Gives the name under which the database stores a setting. */
 export function storedName(name: string): string {
   return optionName(name).replaceAll("-", "_");
 }

@@ -7,7 +7,6 @@ import { TvsError } from "./errors.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 import { defaultSite, type Site } from "./site.ts";
 
-/** One line of text of at most `max` characters. */
 const line = (max: number) =>
   v.pipe(
     v.string("must be a text"),

@@ -32,7 +32,6 @@ import { percentageOf, verdictAfterNameCheck } from "./teachers/roster.ts";
 import { correctTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
-/** A checked request for a statement. */
 export type ListRequest = {
   readonly purpose: Purpose;
   readonly list: ListLabel;

@@ -26,7 +26,6 @@ export function whyNotLocal({ env, req }: RequestSource): NotLocalReason | null 
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
 }
 
-/** A sandbox's demo partner and its API key. */
 export type DemoPartner = { readonly partnerId: string; readonly apiKey: string };
 
 /** Returns the demo partner if its API key may be shown to the caller. @param demo undefined on a live service */

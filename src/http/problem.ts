@@ -20,7 +20,6 @@ export function isUnauthenticated(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) === 401;
 }
 
-/** Whether an error is a failure of the database. */
 export function isStoreFailure(error: unknown): boolean {
   return isTvsError(error) && error.code.startsWith("STORE_");
 }

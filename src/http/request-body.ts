@@ -9,7 +9,6 @@ import { Refusal } from "../partner/reasons.ts";
 import { maxJsonDepth, readStrictJson } from "../partner/strict-json.ts";
 import type { AppEnv } from "./context.ts";
 
-/** The largest JSON body that is accepted, in bytes. */
 const maxBodyBytes = 256 * 1024;
 
 /** A body above `maxBodyBytes` is read up to this size before it is refused; Bun itself refuses a larger one. */

@@ -26,7 +26,6 @@ export type HttpApp = {
   readonly fetch: (request: Request, connection: ConnectionInfo) => Response | Promise<Response>;
 };
 
-/** Limits for clients. */
 export type ServerLimits = TlsLimits & {
   /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before us. */
   readonly idleTimeoutMs: number;
@@ -65,10 +64,8 @@ export type Listener = {
   close(): Promise<void>;
 };
 
-/** The remote end of a TCP connection. */
 type Peer = { readonly address: string; readonly port: number };
 
-/** Answers a request of the client at `peer`. */
 type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
 
 type ServerOptions = {
@@ -79,7 +76,6 @@ type ServerOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-/** One open port. */
 type Server = {
   readonly port: number;
   /** Stops listening, waits for requests in flight, and after `withinMs` destroys the connections that are left. */
@@ -206,7 +202,6 @@ async function discardBody({ body }: Request): Promise<void> {
   }
 }
 
-/** The peer of a connection that is already closed. */
 const nobody: Peer = { address: "", port: 0 };
 
 async function openNodeServer({
@@ -288,7 +283,6 @@ function listenError(at: { host: string; port: number }, problem: string, cause:
   return new TvsError("REFUSED", `${formatHostPort(at)} ${problem}`, { cause });
 }
 
-/** Writes `host:port` as in a URL, with brackets around an IPv6 address. */
 function formatHostPort(at: { host: string; port: number }): string {
   return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }

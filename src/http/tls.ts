@@ -23,7 +23,6 @@ export type TlsCredentials = {
   readonly key: string;
 };
 
-/** Limits for the clients of the TLS port. */
 export type TlsLimits = {
   /** The longest time of a handshake. */
   readonly handshakeTimeoutMs: number;

@@ -11,7 +11,6 @@ import type { TrafficHistory } from "./history.ts";
 import { countOpenFiles, readOpenFileLimit } from "./process-use.ts";
 import type { RefusalCounter } from "./refusals.ts";
 
-/** What the console and `/metrics` read their figures from. */
 export type MetricsSources = {
   readonly counters: Counters;
   readonly refusals: RefusalCounter;
@@ -31,7 +30,6 @@ export type MetricsSources = {
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
 
-/** What all sources said at one time. */
 export type MetricsInput = Awaited<ReturnType<typeof readMetrics<MetricsSources>>>;
 
 export async function readMetrics<S extends MetricsSources>({ readings, configuration, clock, ...rest }: S) {
@@ -138,7 +136,6 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }
 
-/** A number of a metric, with its labels. */
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
 /** Reads a metric's number, or its samples if it has labels; null if it has no value. */

@@ -35,7 +35,6 @@ export const showLookup = orFailurePage((c) => {
   });
 });
 
-/** Answers the form. */
 export const answerLookup = orFailurePage((c) => {
   if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? ""))
     return refuse(c, 415, ({ formWrong }) => formWrong);
@@ -94,7 +93,6 @@ function send(c: PageContext, status: number, part: Part, cspDirectives?: CspDir
   return sendFreshPage(c, about, ({ texts }) => part(texts));
 }
 
-/** Sends the form with an error message. */
 function refuse(c: PageContext, status: 400 | 413 | 415, problem: (texts: Lookup) => string, term = "") {
   if (status !== 413) markFailure("REQUEST_INVALID", c);
   return send(c, status, ({ lookup, shell }) => ({
@@ -133,7 +131,6 @@ ${lookupForm(lookup, formOf(c))}`;
   });
 }
 
-/** Makes the state of an empty form whose URL keeps `?lang=`. */
 function formOf(c: PageContext): FormState {
   const lang = c.req.query("lang");
   return { action: lang === undefined ? "./" : `./?lang=${encodeURIComponent(lang)}` };

@@ -21,7 +21,6 @@ const leadTo =
   (c) =>
     c.redirect(target, status);
 
-/** The routes that people open in a browser. */
 export const pageRoutes = new Hono<AppEnv>()
   .get("/", showLookup)
   .post("/", answerLookup)
@@ -90,7 +89,6 @@ const sendLogo: PageHandler = (c) => {
   return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
 };
 
-/** Sends the site's colour as a style sheet. */
 const sendSiteStyle: PageHandler = (c) => {
   const { accent } = settingsOf(c).site;
   const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;

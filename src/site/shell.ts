@@ -84,7 +84,6 @@ const style = minified(pageStyle);
 /** CSP source that allows the common style sheet. The sheet is inline, which saves a slow phone a round trip. */
 export const styleCspSource = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
 
-/** The sources of each directive of a Content-Security-Policy. */
 export type CspDirectives = Readonly<Record<string, readonly string[]>>;
 
 /** Makes a policy that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */

@@ -7,7 +7,6 @@ import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
 const changes = tableOf<RecordedChange>("changes", readers);
 
-/** Returns the statement that records a change. */
 export type Recorder = (change: Change) => SqlStatement;
 
 /** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */

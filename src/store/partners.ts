@@ -159,7 +159,6 @@ export function partnerChange(before: Partner, change: PartnerChange, recorded: 
 
 const valuesOf = (change: PartnerChange) => Object.values(terms).map((value) => value(change) ?? null);
 
-/** Lists the changed terms in one line, for the record of the change. */
 function termsText({ eventFilter, ...change }: PartnerChange): string {
   const named = Object.entries({ ...change, ...eventFilter });
   return named.map(([name, value]) => `${name} ${value}`).join("; ");

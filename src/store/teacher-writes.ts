@@ -88,7 +88,6 @@ function ownedKeys(row: Row): [string, number][] {
   const keys = [`regNo ${row.reg_no}`, `tId ${tId}`, `nin ${nin}`];
   return keys.map((key) => [key, integer(row, "id")]);
 }
-/** Records an operator's change of a teacher in the list of changes too. */
 function operatorsChange({ history, content }: TeacherWrite): SqlStatement[] {
   if (history === null || history.action === "import" || history.action === "sweep") return [];
   const { action, actor, at } = history;

@@ -85,7 +85,6 @@ const teacherEvent = rowReader<Pick<TeacherEvent, "eventId" | "eventType" | "occ
   body: (row) => text(row, "content"),
 });
 
-/** Creates the lookups by a key. */
 function createTeacherReader(driver: Pick<Driver, "query">) {
   async function findAll(keys: readonly TeacherKey[]): Promise<(Teacher | TvsError | null)[]> {
     const { teachers, isEmpty } = await findMany(driver, keys, lookupsOfShown);
@@ -138,7 +137,6 @@ const readHoldings = rowReader<Holdings>({
   ...{ validLicenses: integer, verifiedCertificates: integer, revocations: integer },
 });
 
-/** Creates the reads with which an import compares an extract. */
 export function createImportReads(driver: Pick<Driver, "query">) {
   return {
     /** Finds the teachers who have these identifiers, hidden teachers included. */

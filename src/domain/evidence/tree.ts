@@ -8,7 +8,6 @@ import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 
-/** The length of a SHA-256 hash in bytes. */
 export const hashBytes = 32;
 /** How many levels of the tree one level of tiles spans: a tile has 2^8 hashes. */
 const tileHeight = 8;
@@ -20,7 +19,6 @@ export type Tile = TileAddress & { readonly hashes: Uint8Array };
 /** Reads tiles in the given order. The last tile of a level may have fewer hashes, and a missing tile is empty. */
 export type ReadTiles = (addresses: readonly TileAddress[]) => Promise<readonly Uint8Array[]>;
 
-/** A range of leaves: from index `start` to before `end`. */
 type Range = { readonly start: number; readonly end: number };
 
 function sha256(bytes: string | Uint8Array): Uint8Array {

@@ -102,7 +102,6 @@ function* valuesIn(
       yield* valuesIn(Array.isArray(value) ? name : inner, one, depth + 1);
 }
 
-/** Makes a function that counts the words of members that are not read. */
 function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
   const columns = new Map<string, UnreadColumn>();
   return (member, members) => {

@@ -127,7 +127,6 @@ function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Checks the record that a row would result in. */
 export function checkContent(
   row: Pick<RawRow, "line" | "format">,
   { patch, set, before, content }: RowEffect,
@@ -151,7 +150,6 @@ export function checkContent(
   return issues;
 }
 
-/** The earliest accepted date of a revocation. */
 const firstRevocation = "1950-01-01";
 
 /** Rejects a revocation that is dated too early: other systems write such dates for "never". */

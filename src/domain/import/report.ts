@@ -101,7 +101,6 @@ type Location = Pick<ImportIssue, "line" | "field" | "regNo">;
 
 const keptLocations = 20;
 
-/** Counts how many rows of an import have each code. */
 export function createCodeTally() {
   const counts = new Map<ImportIssue["code"], { rows: number; lastLine: number; first: Location[] }>();
   return {

@@ -189,7 +189,6 @@ function askForMissing({ chosen, parts }: Found, ask: Ask) {
 /** Personal fields, which `tvs teachers map` never prints. */
 const unshown: ReadonlySet<ImportField> = new Set(["nin", "email", "phone"]);
 
-/** Shows a row by the register's columns, as an import would read it. */
 function showRow({ cells }: TableRecord, { chosen, parts, profiles }: Found, mapping: Mapping) {
   const { translationOf } = compileMapping(mapping);
   const fields = new Map([...chosen].map(([field, column]) => [column, field]));

@@ -245,7 +245,6 @@ function askForRevoked({ chosen, rows }: Found, ask: Ask): void {
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
-/** The date fields, the one with the latest dates first. */
 const dateFields: readonly ImportField[] = ["licenseExpiryDate", "licenseIssueDate", "certificateIssueDate"];
 const maxOffered = 5;
 

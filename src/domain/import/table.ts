@@ -138,7 +138,6 @@ export async function* readTable(
   if (total !== undefined) names.totals.push(total.line);
 }
 
-/** Whether a row has any value. Spreadsheets write rows of commas alone. */
 function isFilled({ cells, flaws }: TableRecord): boolean {
   return cells.some((cell) => cell.trim() !== "") || flaws?.some(([, flaw]) => flaw !== "merged") === true;
 }

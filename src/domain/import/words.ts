@@ -101,7 +101,6 @@ export function isOwnWord(field: ImportField, word: string): boolean {
   return isWordField(field) && "value" in wordFields[field].read(word);
 }
 
-/** The code of a cell that has none of the field's words. */
 export function codeOfWrongWord(field: WordField): string {
   const read = wordFields[field].read("");
   return "code" in read ? read.code : "";

@@ -16,7 +16,6 @@ export function describeStored(teacher: StoredTeacher) {
   };
 }
 
-/** Describes a record, with today's licence status. */
 export function describeTeacher(
   teacher: StoredTeacher,
   { calendar, clock }: { calendar: Calendar; clock: Clock },
@@ -28,7 +27,6 @@ export function describeTeacher(
 
 type Revocation = Pick<StoredTeacher, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** Describes a revocation by its date, its reason and who revoked. */
 export function revocationText(teacher: Revocation): string {
   const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
   if (licenseRevokedOn === null) return "no";

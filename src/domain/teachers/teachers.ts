@@ -11,7 +11,6 @@ import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 
-/** The TypeScript type of each kind of column. */
 type Values = { text: string; integer: number; flag: boolean; bytes: Uint8Array; json: object };
 
 type Field = {
@@ -83,7 +82,6 @@ export type StoredTeacher = {
 /** A teacher's record for lookups, without the blind indexes of NIN, e-mail address and phone number. */
 export type Teacher = Pick<StoredTeacher, FieldsThat<"inLookups">>;
 
-/** The fields that an import or a command sets. */
 export type TeacherContent = Pick<StoredTeacher, FieldsThat<"isContent">>;
 
 export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher)[]).filter(

@@ -56,7 +56,6 @@ async function run(words: string, check: () => Promise<PageContent>): Promise<vo
   if (mine === turn) view.show(shown);
 }
 
-/** Empties the form and the result, and keeps the settings. */
 function begin(): void {
   turn++;
   last = null;
@@ -65,7 +64,6 @@ function begin(): void {
   view.begin();
 }
 
-/** Makes the row of buttons for the next actions. */
 function actionsAfter(...actions: (Node | null)[]): HTMLElement {
   return actionsRow(
     ...actions,
@@ -194,7 +192,6 @@ async function checkForm(): Promise<PageContent> {
   return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
-/** Verifies opened files with the proof, issuer and audience of the form. */
 function checkInput(input: Input): Promise<PageContent> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);

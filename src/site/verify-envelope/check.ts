@@ -72,7 +72,6 @@ async function verifyLeniently(value: JsonValue, { expected, keys, proof, status
   return { ...found, notCompared };
 }
 
-/** Verifies a value as an envelope or as a statement. */
 async function verify(value: JsonValue, options: VerifyOptions) {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
   const verification = await verifyStatement(value, options);

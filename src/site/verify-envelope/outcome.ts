@@ -104,7 +104,6 @@ export function isProofRefused({ checks }: Verification): boolean {
   return checks.some(({ name, ok }) => name === "log" && ok === false);
 }
 
-/** Whether the key's thief could have written an earlier time of signing. */
 function isBackdatable({ warnings }: Verification): boolean {
   return warnings.includes("COULD_BE_BACKDATED");
 }
@@ -291,7 +290,6 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: It
   return el("li", { "data-ok": String(isPassed) }, badge, text);
 }
 
-/** Lists the checks, folded up unless one failed. */
 function checksPart(checked: ItemCheck): HTMLElement {
   const { checks } = texts;
   const lines = checked.verification.checks.map((check) => checkRow(check, checked));

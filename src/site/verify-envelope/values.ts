@@ -42,7 +42,6 @@ export function reasonTexts({ reasons }: EligibilityResult): string {
   return reasons.map((reason) => `${known[reason] ?? reason} (${reason})`).join("; ");
 }
 
-/** Lists the facts of the teacher's record. */
 export function recordFacts({ teacher, license, certificate }: EligibilityResult): Facts {
   return [
     factLine(words.teacher, teacher?.name ?? words.notFound),
@@ -144,7 +143,6 @@ type Difference = { member: string; signed: string | undefined; outer: string | 
 const maxDifferences = 200;
 const outerNames = ["verificationId", "verifiedAt", "issuer", "audience", "signatureKid", "result"];
 
-/** Lists the values at every depth as JSON, by path. */
 function leavesOf(value: JsonValue, path: string): [path: string, json: string][] {
   const members = typeof value === "object" && value !== null ? Object.entries(value) : [];
   if (members.length === 0) return [[path, JSON.stringify(value)]];

@@ -71,7 +71,6 @@ const english = {
 /** The sentences by language tag, as in ../language.ts. */
 const languages: Readonly<Record<string, typeof english>> = { en: english };
 
-/** The sentences in the language of the document. */
 export const texts = languages[document.documentElement.lang] ?? english;
 
 /** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */

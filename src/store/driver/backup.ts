@@ -85,7 +85,6 @@ function damage(message: string): string {
   return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
 }
 
-/** Runs one SQL statement without parameters and returns its rows. */
 export type RunSql = (sql: string) => Row[];
 
 /** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
@@ -134,7 +133,6 @@ function contentOf(all: RunSql) {
   };
 }
 
-/** Computes the SHA-256 of a file, in hexadecimal. */
 export async function hashFile(file: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk);

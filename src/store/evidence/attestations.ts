@@ -52,7 +52,6 @@ export function lastIdBeforeSql(
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
 
-/** Which attestations to list, and at most how many. */
 type AttestationFilter = {
   readonly partnerId?: string | undefined;
   /** The API key's id or the certificate's fingerprint. Needs `partnerId` or `teacherId`, which have an index. */

@@ -276,7 +276,6 @@ const logReaders = {
 };
 const logs = tableOf<Log>("logs", logReaders);
 
-/** The figures of the newest log. */
 export type LogFigures = Readonly<ReturnType<typeof logFigures>>;
 
 function logFigures(row: Row) {
@@ -300,7 +299,6 @@ function logFigures(row: Row) {
   };
 }
 
-/** A checkpoint as the database stores it. */
 export type StoredCheckpoint = RecordOf<typeof checkpointReaders>;
 type CheckpointKey = Pick<StoredCheckpoint, "log" | "size">;
 

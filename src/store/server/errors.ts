@@ -25,7 +25,6 @@ export const isFromReplica = (error: unknown) => factsOf(error).text.includes("P
 const option = "--database (TVS_DATABASE)";
 const token = "TVS_DATABASE_TOKEN";
 
-/** Explains why the first request to a server has failed. */
 function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, words: string] {
   const { text, status } = factsOf(error);
   if (status === 401 && !hasToken) return ["CONFIG_INVALID", `asks for a token; give it in ${token}`];
