@@ -101,7 +101,6 @@ export type CommandDefinition<T extends Args> = CommandWords & {
 /** Functions that load the commands, by name. A module is loaded only if its command is run or explained. */
 export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
-/** A command, or a group of commands, for citty. */
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly description: string;
   readonly example?: string;
@@ -147,7 +146,6 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
   return { ...Object.fromEntries(read), _: given._ };
 }
 
-/** Defines a group of commands, which cannot be run itself. */
 export function group(description: string, subCommands: Commands): TvsCommand {
   return { description, subCommands };
 }

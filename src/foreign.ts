@@ -16,7 +16,6 @@ type Functions<T extends Record<string, Signature>> = {
   readonly [N in keyof T]: (...args: Values<T[N]["args"]>) => Value<T[N]["returns"]>;
 };
 
-/** A C library that is open in this thread. */
 export type Library<T extends Record<string, Signature>> = {
   readonly functions: Functions<T>;
   /** The memory address of an array. It does not keep the array alive: the caller must, while C uses the address. */

@@ -68,7 +68,6 @@ function asUser(uid: number): string {
 /** A user's name, or the user id as sudo accepts it. */
 const nameOf = (uid: number) => findUserName(uid) ?? `'#${uid}'`;
 
-/** Finds a user's name in /etc/passwd. */
 export function findUserName(uid: number): string | undefined {
   try {
     const users = readFileSync("/etc/passwd", "utf8").split("\n");

@@ -194,10 +194,7 @@ async function answeredValid({ attestations, clock }: CommandContext, teacherId:
   return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
 }
 
-function changeText(
-  { teacher, before, after, events }: TeacherChange,
-  answered: AnsweredValid | undefined,
-): string {
+function changeText({ teacher, before, after, events }: TeacherChange, answered: AnsweredValid | undefined) {
   const isHidden = before.hidden && after.hidden;
   // Revoking a deactivated or hidden teacher changes no status until they are reactivated or shown.
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";

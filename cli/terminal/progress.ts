@@ -20,7 +20,6 @@ type BarOptions = {
   readonly total?: number;
 };
 
-/** Makes a progress bar, which appears with the first `show`. */
 export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
   if (!hasProgress()) return silent;
   const startedAt = performance.now();

@@ -21,7 +21,6 @@ import {
   tIdSchema,
 } from "./requests.ts";
 
-/** What a call asks. The partner must be allowed each of its purposes. */
 type ParsedCall = VerificationRequest & { readonly purposes: readonly Purpose[] };
 
 type Reader = (c: ApiContext) => Promise<ParsedCall>;

@@ -118,7 +118,6 @@ function protect(c: Context<AdminEnv>): void {
   c.header("Cache-Control", "no-store");
 }
 
-/** How long a session lasts: 12 hours, more than a working day. */
 export const sessionLifeMs = 12 * 3_600_000;
 /** The most sessions at a time. One more session ends the oldest. */
 const maxSessions = 32;
@@ -127,7 +126,6 @@ const maxSessions = 32;
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
-/** Why a link opens no session. */
 export type LinkRefusal = "used" | Exclude<LinkVerdict, "good">;
 
 export type Sessions = ReturnType<typeof createSessions>;

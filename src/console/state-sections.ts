@@ -172,7 +172,6 @@ type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly
 /** How long the death of a signer thread is shown, in milliseconds. */
 const deathConcernMs = 60 * 60_000;
 
-/** Runs the checks and returns those that failed, the worst first. */
 export function findConcerns(state: ConsoleState): Concern[] {
   const { readings, snapshot, commandLine } = state;
   const { timeZone } = snapshot.settings;

@@ -126,10 +126,7 @@ export function hostOfUrl(url: URL): string {
  * DNS has no effect on it.
  * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` if the name has no address now
  */
-export async function resolveEndpoint(
-  endpoint: string | URL,
-  options: ResolveOptions,
-): Promise<ResolvedEndpoint> {
+export async function resolveEndpoint(endpoint: string | URL, options: ResolveOptions) {
   const url = checkEndpointUrl(String(endpoint), options);
   const host = hostOfUrl(url);
   const addresses = isIP(host) === 0 ? await lookUp(host, options) : [host];

@@ -64,12 +64,7 @@ const certificateReasons: Readonly<Record<CertificateStatus, Reason>> = {
   VERIFIED: "CERTIFICATE_NOT_FOUND",
 };
 
-function licenseReason(
-  teacher: Teacher,
-  license: License,
-  today: CalendarDate,
-  rule?: PolicyRule,
-): Reason | null {
+function licenseReason(teacher: Teacher, license: License, today: CalendarDate, rule?: PolicyRule) {
   const { status, daysRemaining } = license;
   if (!teacher.active) return "TEACHER_DEACTIVATED";
   if (status === "EXPIRED") return "LICENSE_EXPIRED";

@@ -14,7 +14,6 @@ export type EventFilter = {
   readonly teachers: (typeof teacherChoices)[number];
 };
 
-/** The filter of a new partner: all events of all teachers. */
 export const defaultEventFilter: EventFilter = { events: eventTypes, teachers: "all" };
 
 export const keepPartnerEventsMs = 30 * 86_400_000;

@@ -14,7 +14,6 @@ export type Site = {
   readonly reportUrl: string | null;
 };
 
-/** The site of a service without a site file. */
 export const defaultSite: Site = {
   name: null,
   logo: null,

@@ -53,7 +53,6 @@ function histogramOf(name: string, bounds: readonly number[]) {
 
 const newRoute = (traffic: TrafficKind) => ({ traffic, durations: createDurations() });
 
-/** What was counted between two points of the console's charts. */
 export type IntervalCounts = ReturnType<typeof newInterval>;
 
 /** Starts an interval. @param signingPeak the signatures that callers wait for now; it only rises in the interval */

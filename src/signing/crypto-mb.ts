@@ -7,7 +7,6 @@ import { hashBytes } from "./engine.ts";
 export const laneCount = 8;
 
 export type CryptoMb = Awaited<ReturnType<typeof openCryptoMb>>;
-/** A private key that signs up to eight hashes in one call. */
 export type EightfoldKey = ReturnType<typeof createEightfoldKey>;
 
 /** The path of Intel's crypto_mb library in the folders of Linux distributions; undefined if it is not installed. */

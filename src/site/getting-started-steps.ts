@@ -24,7 +24,6 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
 /** The examples of data/examples, which .ci/bundles.ts bundles. The first language is the default. */
 export const codeLanguages = languages as unknown as readonly [CodeLanguage, ...CodeLanguage[]];
 
-/** The values that the page's commands and links depend on. */
 export type GuideContext = {
   /** The service's public URL, without a slash at its end. */
   readonly issuer: string;

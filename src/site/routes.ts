@@ -97,7 +97,6 @@ const sendSiteStyle: PageHandler = (c) => {
 
 const guide = `${api}/getting-started`;
 
-/** The routes of files that pages, crawlers and programs load. */
 export const fileRoutes = new Hono<AppEnv>()
   .get(
     `${api}/docs/scalar.js`,

@@ -32,7 +32,6 @@ export type ImportRun = Pick<
   "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
 > & { readonly losses: RecordedLosses };
 export type AppliedImport = NonNullable<Awaited<ReturnType<typeof readLastApplied>>>;
-/** The teachers as a chunk's transaction reads and writes them. */
 export type ImportedTeachers = ReturnType<typeof teachersIn>;
 export type ImportHistory = ReturnType<typeof createImportHistory>;
 export type ImportDetails = NonNullable<Awaited<ReturnType<ImportHistory["find"]>>>;

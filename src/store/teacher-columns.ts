@@ -26,7 +26,6 @@ export function columnOf(field: FieldName): string {
 /** The columns of bytes. In JSON their values are in hexadecimal. */
 export const byteColumns = byteFields.map(columnOf);
 
-/** Gets the value that a write stores in a field's column. */
 export function writtenValue({ content, announcedStatus, at }: TeacherWrite, field: FieldName): Value {
   const record: Partial<Record<FieldName, unknown>> = content;
   const value = field === "announcedStatus" ? announcedStatus : field === "updatedAt" ? at : record[field];

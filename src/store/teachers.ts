@@ -39,7 +39,7 @@ const lookups = (condition: string) =>
   sqlByKeyKind((column) => {
     const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
     const found = `SELECT ${teacherJsonSql} AS teacher FROM teachers WHERE ${column} = ${value} AND ${condition} LIMIT 2`;
-    const pair = `json_array(asked.value ->> 0, (SELECT json_group_array(json(teacher)) FROM (${found})))`;
+    const pair = `json_array(asked.value ->> 0, json((SELECT json_group_array(json(teacher)) FROM (${found}))))`;
     return `SELECT (SELECT json_group_array(${pair}) FROM json_each(?) AS asked) AS teachers, (${isLoaded}) AS is_loaded`;
   });
 const lookupsOfShown = lookups(isShownSql);
@@ -125,9 +125,12 @@ async function findMany(
     const asked = keys.flatMap((key, index) => (key.by === by ? [[index, formatKeyForJson(key)]] : []));
     const [row = {}] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
     isEmpty ||= integer(row, "is_loaded") === 0;
-    const pairs = JSON.parse(text(row, "teachers")) as [index: number, found: [Teacher?, Teacher?]][];
-    for (const [index, [teacher = null, other]] of pairs)
-      teachers[index] = other === undefined ? teacher : null;
+    const pairs = JSON.parse(text(row, "teachers")) as [index: number, found: Teacher[]][];
+    for (const [index, found] of pairs) {
+      // Any other value would be read as "nobody", and signed as not found.
+      if (!Array.isArray(found)) throw new TvsError("STORE_CORRUPT", "a lookup of teachers returned no list");
+      teachers[index] = found.length === 1 ? (found[0] ?? null) : null;
+    }
   });
   await Promise.all(answers);
   return { teachers, isEmpty };

@@ -64,7 +64,6 @@ export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolea
   return secrets === null || equalBytes(macOf(log, secrets), log.mac);
 }
 
-/** Makes a log with a new key pair, without storing it. */
 export function createLog(
   { secrets, issuer, clock }: Beginning,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,

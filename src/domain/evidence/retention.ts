@@ -63,7 +63,6 @@ type Deleted = { readonly position: number; readonly issuedBefore: number };
 /** The first line of a retention note. No log has this name, so the note cannot be used as a checkpoint. */
 const firstLine = "tvs/v1/retention";
 
-/** Makes a retention note, signed with the key of a log. */
 export async function signRetentionNote(
   { position, issuedBefore }: Deleted,
   log: Log,

@@ -26,7 +26,6 @@ type UnknownName = {
   readonly near: ImportField | null;
 };
 
-/** The columns or JSON members that a file has, each listed once. */
 export type ArrivedNames = {
   readonly fields: ArrivedField[];
   readonly unknown: UnknownName[];

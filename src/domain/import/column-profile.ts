@@ -46,7 +46,6 @@ const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 /** The number of dates that a form can read. `onlyAt` is the line of the first date that no other form can read. */
 type FormCount = { count: number; onlyAt: number | null };
 
-/** A value as first spelled, and the number of cells that have it. */
 export type CountedValue = { readonly text: string; count: number };
 
 export type ColumnProfile = ReturnType<typeof newProfile>;

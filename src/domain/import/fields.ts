@@ -41,7 +41,6 @@ export const exportFields = importFields.filter(
     field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind !== "bytes",
 );
 
-/** A field that a file may have. Only NDJSON has `profile`. */
 export type ArrivedField = ImportField | "profile";
 
 /** Normalises a name or word for comparison: lower case, no spaces or punctuation, "license" for "licence". */

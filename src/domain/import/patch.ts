@@ -84,11 +84,7 @@ const wordReason = "extract";
  * Replaces `licenseStatus` with a revocation. REVOKED without a date revokes as of today, or keeps the date on record.
  * Another word lifts a revocation, unless the file has a column of revocation dates, which then decides.
  */
-function withRevocationOf(
-  before: StoredTeacher | null,
-  patch: TeacherPatch,
-  today: CalendarDate,
-): TeacherPatch {
+function withRevocationOf(before: StoredTeacher | null, patch: TeacherPatch, today: CalendarDate) {
   if (patch.licenseStatus === undefined) return patch;
   const { licenseStatus, ...set } = patch;
   const known = before?.licenseRevokedOn ?? null;

@@ -51,10 +51,7 @@ export const columns: Readonly<Record<ImportField, Column>> = {
   photoUrl: { read: values.readPhotoUrl, isConvenience: true, explanation: "https address of a photo" },
 };
 
-function indexed(
-  read: values.ParseResult<string | null>,
-  index: (value: string) => Uint8Array,
-): values.ParseResult<string | null> {
+function indexed(read: values.ParseResult<string | null>, index: (value: string) => Uint8Array) {
   return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 

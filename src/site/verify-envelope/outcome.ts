@@ -99,7 +99,6 @@ export function oldAnswerBox(verification: Verification): HTMLElement | null {
   return el("div", { class: "since warn" }, el("p", {}, el("strong", {}, words), " ", link));
 }
 
-/** Whether the proof was refused, and not the envelope. */
 export function isProofRefused({ checks }: Verification): boolean {
   return checks.some(({ name, ok }) => name === "log" && ok === false);
 }

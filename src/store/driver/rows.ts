@@ -35,7 +35,6 @@ type Reader<T> = (row: Row, column: string) => T;
 /** What the reader of a member returns. For a union of strings it is `string`: which string is not checked. */
 type Stored<V> = V extends string ? string : V;
 type Readers<T> = { readonly [K in keyof T]: Reader<Stored<T[K]>> };
-/** The type of the record that a set of readers returns. */
 export type RecordOf<R> = { readonly [K in keyof R]: R[K] extends Reader<infer V> ? V : never };
 
 export const json = (row: Row, column: string) => JSON.parse(text(row, column));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
 import { refusalReasons } from "../../../src/partner/reasons.ts";
 import { statement } from "../../api/openapi/examples.ts";
-import { audience, issuer, keys } from "../../fixtures/envelope-tokens.ts";
+import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
 import { envelopes, offlinePack, pack, statusList } from "../../fixtures/status-lists.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -215,6 +215,19 @@ test("tvs verify shows the status list's verdict and the day of the list", async
   expect(objects[0]?.statusList).toMatchObject(found);
 });
 
+test("tvs verify accepts a key history with the right --anchor, and refuses a wrong one or a stranger's history", async () => {
+  const right = await run([...alone, "--anchor", keys.active.kid, "--json"]);
+  expect([right.code, right.objects[0]?.trust]).toMatchObject([0, { basis: "anchor" }]);
+  const history = join(folder, "keys", "history-by-stranger.jose");
+  for (const refused of [
+    [...alone, "--anchor", keys.retired.kid, "--json"],
+    ["--jwks", jwks, "--key-history", history, ...signer, input("anchor-stranger.json"), "--json"],
+  ]) {
+    const { code, objects } = await run(refused);
+    expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
+  }
+});
+
 test("tvs verify --pack needs only the audience, and says that trust rests on the pack unless --anchor pins its key", async () => {
   const envelope = await save("packed/0.json", listed);
   const file = await save(
@@ -251,8 +264,8 @@ test.each<[string, string[], string]>([
   ["a wrong --max-age", also("--max-age", "soon", "--status-list", "x"), "--max-age must be a duration"],
   ["an empty --status-list", also("--status-list", ""), "--pack or --status-list is empty"],
   ["an empty --pack", also("--pack", ""), "--pack or --status-list is empty"],
-  ["no status list file", also("--status-list", "x.jwt"), "x.jwt cannot be read: check the path"],
-  ["no offline pack file", also("--pack", "x.json"), "x.json cannot be read: check the path"],
+  ["no status list file", also("--status-list", "x.jwt"), "x.jwt cannot be read"],
+  ["no offline pack file", also("--pack", "x.json"), "x.json cannot be read"],
   ["a history as its pack", also("--pack", keyHistory), `${keyHistory} is no offline pack: fetch it`],
 ])("tvs verify with %s exits with 2 and one line", async (_name, args, expected) => {
   await expectRefusal(run(args), 2, expected);
