@@ -140,7 +140,7 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     expect(await configured(before, after)).toBe(`tvs:tvs 700\n${owners}`);
   });
 
-  test("the Debian package changes the owner of no file if other users could write to the data folder", async () => {
+  test("the Debian package leaves the owner of each file if other users could write to the data folder", async () => {
     const file = "/var/lib/tvs/mine";
     const before = `mkdir -m 777 /var/lib/tvs; ln /etc/shadow ${file} 2>/dev/null || touch ${file}`;
     expect(await configured(before, `${folderOwner}; stat -c %U ${file}`)).toBe("tvs:tvs 700\nroot");
