@@ -192,7 +192,6 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   return { line, columns, constants, widths: { format, width: columns.length } as Widths };
 }
 
-/** Makes one line of a header cell with several lines. */
 export function joinLines(name: string): string {
   return name.trim().replace(/\s+/g, " ");
 }

@@ -174,7 +174,11 @@ function checkParts(book: WorkBook): void {
   };
   const parts = new Map(keys.map((key) => [partName(key.replace(/^Root Entry/, "")), files[key]?.content]));
   const read = (part: string) => Buffer.from(parts.get(part) ?? []).toString();
-  if (!parts.has("[content_types].xml") || parts.has("content.xml")) return;
+  if (!parts.has("[content_types].xml")) return;
+  // Parts of another kind of workbook, and names that differ only in case, make SheetJS read other parts than Excel.
+  const others = ["content.xml", "meta-inf/manifest.xml", "objectdata.xml"];
+  if (others.some((part) => parts.has(part)) || parts.size < keys.length)
+    throw new UnreadableError(1, damagedMessage);
   const relations = tags(read("_rels/.rels"), "Relationship");
   const types = tags(read("[content_types].xml"), "Override");
   const targets = [
@@ -191,7 +195,7 @@ function checkParts(book: WorkBook): void {
     (sheet) => (sheet.match(/(?:^|[\s:])id\s*=/gi) ?? []).length > 1,
   );
   if (named.size > 1 || !parts.has(workbook) || hasTwoIds) throw new UnreadableError(1, damagedMessage);
-  for (const part of parts.keys()) if (/^xl\/worksheets\/[^/]+\.xml$/.test(part)) checkRows(read(part));
+  for (const part of parts.keys()) if (part.endsWith(".xml")) checkRows(read(part));
 }
 
 function partName(name: string): string {

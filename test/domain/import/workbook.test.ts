@@ -106,6 +106,11 @@ const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
   ["names two workbooks",
     () => bookOf(`<row r="1">${cell}</row>`, { "_rels/.rels": relationTo("xl/other.xml"), "xl/other.xml": "<workbook/>" }),
     /damaged/],
+  ["is of two kinds", () => bookOf(`<row r="1">${cell}</row>`, { "content.xml": "<x/>" }), /damaged/],
+  ["has a part twice, in other case", () => bookOf(`<row r="1">${cell}</row>`, { "xl/WORKBOOK.xml": "<x/>" }), /damaged/],
+  ["has a row twice in another part",
+    () => bookOf(`<row r="1">${cell}</row>`, { "a/xl/worksheets/b.xml": '<row r="2"/><row r="2"></row>'.replace("/>", "></row>") }),
+    /damaged/],
   ["names two parts for a sheet", () => bookOf(`<row r="1">${cell}</row>`, { "xl/workbook.xml": sheetOf('q:id="rId2"') }), /damaged/],
   ["names a second part without a prefix", () => bookOf(`<row r="1">${cell}</row>`, { "xl/workbook.xml": sheetOf('Id="rId2"') }), /damaged/],
 ];
