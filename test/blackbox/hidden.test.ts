@@ -13,6 +13,7 @@ const world = sharedWorld({
   rows: [
     teacher(regNo, { ...numbers, ...contacts, name: "Ngozi Eze" }),
     teacher("LA/PT/2019/00002", { t_id: "1000002", name: "Bello Musa" }),
+    teacher("LA/PT/2019/00003", { t_id: "1000003", name: "Ada Obi" }),
   ],
   // Several nodes share the limit of an address.
   args: ["--status-list", "on", "--public-per-minute", "600"],
@@ -57,14 +58,32 @@ async function answers(partner: Partner): Promise<Record<string, boolean>> {
   return seen;
 }
 
+/** Looks a teacher up. @returns reads the teacher's entry of the status list that the envelope names */
+async function statusOf(partner: Partner, tId: string): Promise<() => Promise<number>> {
+  const { signature } = await readJson<Envelope>(await partner.get(`/lookup/by-tid/${tId}`));
+  const { idx, uri } = getStatusListFromJWT(signature);
+  return async () =>
+    getListFromStatusListJWT(await (await world.get(new URL(uri).pathname)).text()).getStatus(idx);
+}
+
+test("the served status list shows a revoked and a deactivated teacher as withdrawn, and no other", async () => {
+  const partner = await world.partner();
+  const bits = await Promise.all(["1000001", "1000002", "1000003"].map((tId) => statusOf(partner, tId)));
+  const read = () => Promise.all(bits.map((bit) => bit()));
+  expect(await read()).toEqual([0, 0, 0]);
+  const change = (action: string, n: number) =>
+    world.tvs("teachers", action, `LA/PT/2019/0000${n}`, "--reason", "Test", "--yes");
+  expect((await change("revoke", 2)).code).toBe(0);
+  expect(await eventually(async () => (await read()).join() === "0,1,0")).toBe(true);
+  expect((await change("deactivate", 3)).code).toBe(0);
+  expect(await eventually(async () => (await read()).join() === "0,1,1")).toBe(true);
+});
+
 test("a hidden teacher is not found, and counts as withdrawn in the status list, until tvs unhides the teacher", async () => {
   const partner = await world.partner();
   const before = await answers(partner);
   expect(Object.entries(before).filter(([, found]) => !found)).toEqual([]);
-  const { signature } = await readJson<Envelope>(await partner.get("/lookup/by-tid/1000001"));
-  const { idx, uri } = getStatusListFromJWT(signature);
-  const bit = async () =>
-    getListFromStatusListJWT(await (await world.get(new URL(uri).pathname)).text()).getStatus(idx);
+  const bit = await statusOf(partner, "1000001");
   expect(await bit()).toBe(0);
 
   expect((await world.tvs("teachers", "hide", regNo, "--reason", "Duplicate", "--yes")).code).toBe(0);
