@@ -179,14 +179,18 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
   type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
   // The keys are the client's address and port, because on Deno the TLS socket is another object than the TCP socket.
   const open = new Map<string, Connection>();
+  const perBlock = new Map<string, number>();
   const warn = createThrottledWarning(
     "the TLS port has closed connections beyond its limit; a proxy is named by --trusted-proxy",
   );
 
-  function isCrowded(block: string): boolean {
-    let count = 0;
-    for (const connection of open.values()) if (connection.block === block) count++;
-    return count >= limits.maxConnectionsPerAddress;
+  function leave(name: string): void {
+    const connection = open.get(name);
+    if (connection === undefined) return;
+    open.delete(name);
+    const left = (perBlock.get(connection.block) ?? 1) - 1;
+    if (left === 0) perBlock.delete(connection.block);
+    else perBlock.set(connection.block, left);
   }
 
   return {
@@ -194,15 +198,19 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
       socket.on("error", () => socket.destroy());
       const { remoteAddress = "" } = socket;
       const block = deriveRateLimitKeys(remoteAddress)[0] ?? "";
-      if (open.size >= limits.maxConnections || (!isTrusted(remoteAddress) && isCrowded(block))) {
+      const count = perBlock.get(block) ?? 0;
+      const isCrowded = count >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
+      if (isCrowded || open.size >= limits.maxConnections) {
         warn({ connections: open.size });
         socket.destroy();
         return;
       }
       const name = nameOf(socket);
+      leave(name);
       open.set(name, { block, socket, isSecure: false });
+      perBlock.set(block, count + 1);
       socket.once("close", () => {
-        if (open.get(name)?.socket === socket) open.delete(name);
+        if (open.get(name)?.socket === socket) leave(name);
       });
     },
     /** Records that a connection's TLS handshake is done. */
@@ -214,7 +222,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
       connection.socket = socket;
       connection.isSecure = true;
       socket.once("close", () => {
-        if (open.get(name) === connection) open.delete(name);
+        if (open.get(name) === connection) leave(name);
       });
     },
     destroyHandshakes(): void {
