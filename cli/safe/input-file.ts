@@ -29,14 +29,18 @@ export function readSmallFile(file: string, called = file, maxMiB = 1): Buffer {
   throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB; give the right file`);
 }
 
-/** Reads standard input. @returns null if it has more than `maxBytes` @throws the stream's error */
+/** Reads standard input. @returns null if it has more than `maxBytes` @throws TvsError INPUT_UNREADABLE */
 export async function readStdin(maxBytes: number): Promise<Uint8Array | null> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of process.stdin as AsyncIterable<Uint8Array>) {
-    parts.push(part);
-    size += part.length;
-    if (size > maxBytes) return null;
+  try {
+    for await (const part of process.stdin as AsyncIterable<Uint8Array>) {
+      parts.push(part);
+      size += part.length;
+      if (size > maxBytes) return null;
+    }
+  } catch (cause) {
+    throw new TvsError("INPUT_UNREADABLE", "standard input cannot be read", { cause });
   }
   return Buffer.concat(parts);
 }
