@@ -22,7 +22,6 @@ export type TeacherFilter = {
   readonly state?: string | undefined;
 };
 
-/** A record without blind indexes. */
 export type TeacherRow = Teacher & {
   /** Milliseconds since the epoch. */
   readonly updatedAt: number;
