@@ -35,7 +35,6 @@ type DatabaseReport = CertificateFacts & {
 
 type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
 
-/** Checks the database. It creates and repairs nothing. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { config } = options;
   const { database } = config;

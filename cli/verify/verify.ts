@@ -139,7 +139,6 @@ async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<A
 /** Smaller inputs get no progress bar: they are verified before anybody could read it. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** Sums the sizes of all inputs; 0 if one of them is not a file. */
 async function sizeOf(paths: readonly string[]): Promise<number> {
   let bytes = 0;
   for (const path of paths) {

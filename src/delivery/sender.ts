@@ -142,7 +142,6 @@ export function startSender(dependencies: SenderDependencies) {
   };
 }
 
-/** Moves deliveries from the outbox into the queues, and back. */
 function createIntake(
   { outbox, clock }: Pick<SenderDependencies, "outbox" | "clock">,
   queues: EndpointQueues,

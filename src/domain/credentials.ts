@@ -25,7 +25,6 @@ export const maxLiveKeys = 2;
 /** The service whose API keys are made or read, and the time. */
 type KeyContext = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
 
-/** Makes an API key. `text` is shown once; only `record` is stored. */
 export function mintApiKey(partnerId: string, options: KeyContext) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);

@@ -170,7 +170,6 @@ export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now:
   };
 }
 
-/** Describes a delivery for the commands; times in ISO 8601. */
 export function describeDelivery(delivery: Delivery) {
   const { deliveryId, state, partnerId, eventType, eventId, attempts, lastStatus, lastError } = delivery;
   return {

@@ -82,7 +82,6 @@ export const registerSettings = {
   masterKey: { kind: text },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Settings that `serve` shares with the commands. */
 export const sharedSettings = {
   issuer: { kind: issuer, hint: "URL", remembered: "serve", init: true },
   timeZone: { kind: timeZone, hint: "ZONE", usual: "Africa/Lagos", remembered: "serve", init: true },

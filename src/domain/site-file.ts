@@ -146,7 +146,7 @@ function flawOfLogo(file: Buffer): string | null {
   if (Math.max(width, height) > maxPngSide) return "is more than 2048 pixels wide or high";
   try {
     // A pixel has at most eight bytes. A row has one byte more, and an interlaced picture at most twice as many rows.
-    const maxOutputLength = height * (8 * width + 2);
+    const maxOutputLength = height * (8 * width + 2) + 64;
     return inflateSync(packed, { maxOutputLength }).length > 0 ? null : "is a damaged PNG";
   } catch {
     return "is a damaged PNG";

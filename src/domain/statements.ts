@@ -45,7 +45,6 @@ export type EvaluationContext = {
   readonly today: CalendarDate;
 };
 
-/** A list with the verdict on each row, before it is signed. */
 type EvaluatedList = Pick<ListRequest, "purpose" | "list"> & {
   /** JSON, in the order of the list. */
   readonly rows: readonly string[];

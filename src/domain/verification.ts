@@ -66,7 +66,6 @@ type VerificationDependencies = {
   readonly clock: Clock;
 };
 
-/** A question, and the teacher that its identifier finds. */
 type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
 /** A call's answer, with the evidence, preconditions and charge to commit. */

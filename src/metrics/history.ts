@@ -6,7 +6,6 @@ export type HistoryPoint = ReturnType<typeof pointOf> & { readonly at: number; r
 export type TrafficHistory = ReturnType<typeof startHistory>;
 
 export const historySampleMs = 2_000;
-/** The points of a quarter of an hour. */
 export const maxHistoryPoints = 450;
 /** The percentiles that the console writes as text are those of the last 150 points, five minutes. */
 const percentilePoints = 150;

@@ -42,7 +42,6 @@ export type GuideContext = {
 
 const [valid, expired] = stateTeachers;
 const regNo = valid?.regNo ?? "";
-/** The sandbox teachers that the commands ask about. */
 const asked = {
   regNo,
   regNoInPath: encodeURIComponent(regNo),

@@ -187,7 +187,6 @@ ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 <script type="module">${raw(printScript)}</script>`;
 }
 
-/** Suggests a registration number if the given one looks mistyped. */
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
   const likely = asked.kind === "regNo" ? guessRegNo(asked.term) : null;
   const href = likely === null ? null : lookupLink(likely, "regNo");

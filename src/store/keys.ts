@@ -28,7 +28,6 @@ const markCompromised = `UPDATE signing_keys SET state = 'compromised', sealed =
 /** SQL that adds a random number to a new register's revision, so that a service notices a replaced database. */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
-/** The ids of the active and the pending key; null for a missing key. */
 type Ring = { readonly active: string | null; readonly pending: string | null };
 
 type Rotation = { active: string; pending: string; next: SigningKey; at: number };
@@ -107,7 +106,6 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
   };
 }
 
-/** A row of the table: a signing key whose public half is JSON. */
 type KeyRow = Omit<SigningKey, "jwk"> & { readonly publicJwk: string };
 
 const signingKeys = tableOf<KeyRow>("signing_keys", {

@@ -11,7 +11,6 @@ const prune = `DELETE FROM partner_events WHERE partner_id = ?1 AND event IN (SE
     max(published_at) OVER (ORDER BY event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS newest FROM
     (SELECT event, published_at FROM partner_events WHERE partner_id = ?1 ORDER BY event LIMIT ?3 + 1))
   WHERE newest < ?2 AND next IS NOT NULL) RETURNING 1 AS gone`;
-/** Reads a page of events. For an unknown event `?2` the page is empty. */
 const page = `SELECT event_id, content FROM partner_events CROSS JOIN events ON events.id = event
   WHERE partner_id = ?1 AND event >= iif(?2 IS NULL, 0, (SELECT id FROM events WHERE event_id = ?2))
   ORDER BY event LIMIT ?3`;

@@ -70,7 +70,6 @@ function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] 
 /** A subtree's hash: the root over 2^within hashes of a tile, from `offset` on. */
 type SubtreeHash = TileAddress & { readonly offset: number; readonly within: number };
 
-/** Divides a range of leaves into complete subtrees, from left to right. */
 function subtreesOf({ start, end }: Range): SubtreeHash[] {
   const subtrees: SubtreeHash[] = [];
   for (let from = start; from < end; ) {
@@ -159,7 +158,6 @@ export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
   return tile.subarray(offset, offset + hashBytes);
 }
 
-/** The size and the root of a tree, as a checkpoint signs them. */
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**

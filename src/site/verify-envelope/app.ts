@@ -72,7 +72,6 @@ function actionsAfter(...actions: (Node | null)[]): HTMLElement {
   );
 }
 
-/** Shows a page to print, with buttons to print it and to go back. */
 function showPrinted(made: HTMLElement, name: string, back: () => PageContent): void {
   const words = texts.certificate;
   view.showCertificate(made, name, [

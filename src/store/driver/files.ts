@@ -4,7 +4,6 @@ import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { TvsError } from "../../domain/errors.ts";
 
-/** Flushes a file to the disk (fsync). */
 export const syncFile = (file: string) => sync(file, "r+");
 
 /** Flushes the names in a file's folder to the disk. A power cut could otherwise undo a rename. */
