@@ -90,7 +90,7 @@ export const topicGroups: readonly Group[] = [
       topic("growth", "How many nodes and primaries for how many checks", growth),
       topic("limits", "What it does not do, and how much it takes", limits),
       topic("privacy", "What is stored of whom, and data-protection requests", privacy),
-      topic("proved", "What tried to break each promise, how often, and which held", proved),
+      topic("proved", "What tried to break each promise, how often, and what was lost", proved),
     ],
   },
 ];

@@ -1,6 +1,6 @@
 /**
  * `npm run prove [-- --quick] [WORD…]`: runs the tests that try to break a promise, in their long forms, and writes to
- * data/help/proved.md how often they tried and which promises held. A word chooses the tests whose path contains it; `--quick`
+ * data/help/proved.md how often they tried and what was lost. A word chooses the tests whose path contains it; `--quick`
  * makes few tries. Only a whole run of all tests writes the page.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -134,8 +134,8 @@ async function run(trial: Trial, folder: string, env: Record<string, string | un
 
 function rowOf({ file, promise, attempt, isKept, tried }: Outcome): string {
   const often = Object.entries(tried).map(([noun, count]) => `${count.toLocaleString("en")} ${noun}`);
-  const verdict = isKept ? promise : `**Not kept:** ${promise}`;
-  return `| ${verdict} | ${attempt} (\`${file}\`) | ${often.join(", ")} |`;
+  const lost = isKept ? "nothing" : "**the promise**";
+  return `| ${promise} | ${attempt} (\`${file}\`) | ${often.join(", ")} | ${lost} |`;
 }
 
 function pageOf(outcomes: readonly Outcome[], minutes: number): string {
@@ -146,8 +146,8 @@ function pageOf(outcomes: readonly Outcome[], minutes: number): string {
 
 One run of \`npm run prove\` tried to break the promises of the service, and wrote this page. ${kept} of ${outcomes.length} promises held. Each row names its test below \`test/\`.
 
-| promise | what the test does to break the promise | how often |
-|---|---|---|
+| promise | what the test does to break the promise | how often | lost |
+|---|---|---|---|
 ${outcomes.map(rowOf).join("\n")}
 
 Commit ${stdout.toString().trim()}, ${date}, ${minutes} minutes on ${describeMachine()}.
