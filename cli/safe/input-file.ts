@@ -23,7 +23,7 @@ export function readSmallFile(file: string, called = file, maxMiB = 1): Buffer {
       closeSync(descriptor);
     }
   } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read`, { cause });
+    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
   }
   if (length <= maxBytes) return bytes.subarray(0, length);
   throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB; give the right file`);

@@ -70,6 +70,10 @@ async function verifyOffline(envelopes: readonly Envelope[]) {
 
 test("every key of the key set has the published form and no private member, and its key id is its thumbprint", async () => {
   const { keys } = await fetchJwks(world);
+  const all = await list();
+  for (const state of ["active", "pending"]) expect(all.filter((key) => key.state === state)).toHaveLength(1);
+  const usable = all.filter(({ state }) => state !== "compromised");
+  expect(keys.map(({ kid }) => kid).sort()).toEqual(usable.map(({ kid }) => kid).sort());
   for (const key of keys) {
     expect(Object.keys(key).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
     expect(key).toMatchObject({ kty: "RSA", use: "sig", alg: "RS256", e: "AQAB" });
@@ -79,6 +83,17 @@ test("every key of the key set has the published form and no private member, and
   }
   expect(await world.tvsJson<object>("keys", "jwks")).toEqual({ keys });
 });
+
+test.each(["jwks.json", "key-history"])(
+  "%s may be cached for five minutes, and a request with its ETag gets 304",
+  async (name) => {
+    const path = `${api}/.well-known/${name}`;
+    const { headers } = await world.get(path);
+    expect(headers.get("Cache-Control")).toBe("public, max-age=300, must-revalidate");
+    const again = await world.get(path, { "If-None-Match": headers.get("ETag") ?? "" });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+  },
+);
 
 test("an imported signing key becomes the pending key, and the active key after a rotation", async () => {
   const before = await list();

@@ -27,6 +27,7 @@ function figures(response: Response): Figures {
   return { status, limit: read("Limit"), remaining: read("Remaining"), reset: read("Reset") };
 }
 
+const dayEnd = () => Math.floor(Date.now() / 86_400_000) * 86_400 + 86_400;
 const minuteEnd = () => Math.floor(Date.now() / 60_000) * 60 + 60;
 
 /** [status, remaining] of one check. */
@@ -52,6 +53,19 @@ test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the las
   expect(body.message).not.toContain("day");
   const leftSeconds = reset - Date.now() / 1000;
   expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
+});
+
+test("the refusal of a spent day's quota names the day, and Retry-After ends at midnight UTC", async () => {
+  const partner = await freshPartner({ perMinute: 50, perDay: 2 });
+  expect(await check(partner)).toEqual([200, 1]);
+  const last = figures(await partner.check({ tId }));
+  expect(last).toMatchObject({ status: 200, remaining: 0, reset: minuteEnd() });
+  const refused = await partner.check({ tId });
+  expect(figures(refused)).toEqual({ status: 429, limit: 50, remaining: 0, reset: dayEnd() });
+  const body = await readJson<Required<Problem>>(refused);
+  expect(body.message).toContain("day");
+  expect(refused.headers.get("Retry-After")).toBe(String(body.retryAfterSeconds));
+  expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
 test("a quota allows exactly as many of many concurrent calls as it says", async () => {

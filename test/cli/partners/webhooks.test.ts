@@ -82,6 +82,9 @@ test("tvs partners webhook rotate-secret prints a new secret, and until when the
   expect(rotated.secret).toMatch(secretPattern);
   expect(rotated.secret).not.toBe(secret);
   expect(Date.parse(rotated.previousSecretUntil) - 2 * 3_600_000).toBeWithin(begun, Date.now() + 1);
+  expect(await world.json(`partners webhook set rotating ${publicUrl}`)).not.toHaveProperty("secret", secret);
+  const usual = await world.json("partners webhook rotate-secret rotating");
+  expect(Date.parse(usual.previousSecretUntil)).toBeGreaterThanOrEqual(begun + 24 * 3_600_000);
   const atOnce = await world.json("partners webhook rotate-secret rotating --overlap 0s");
   expect(atOnce.previousSecretUntil).toBeNull();
 });

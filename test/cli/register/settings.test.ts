@@ -34,7 +34,7 @@ test("the error of a missing logo names the logo's file", () =>
     const config = readConfig({ data: folder, site: file }, {});
     await expect(settingsOf(new Map(), config)).rejects.toMatchObject({
       code: "INPUT_UNREADABLE",
-      message: `the logo logo.png beside ${file} cannot be read`,
+      message: `the logo logo.png beside ${file} cannot be read: check the path`,
     });
   }));
 

@@ -264,8 +264,8 @@ test.each<[string, string[], string]>([
   ["a wrong --max-age", also("--max-age", "soon", "--status-list", "x"), "--max-age must be a duration"],
   ["an empty --status-list", also("--status-list", ""), "--pack or --status-list is empty"],
   ["an empty --pack", also("--pack", ""), "--pack or --status-list is empty"],
-  ["no status list file", also("--status-list", "x.jwt"), "x.jwt cannot be read"],
-  ["no offline pack file", also("--pack", "x.json"), "x.json cannot be read"],
+  ["no status list file", also("--status-list", "x.jwt"), "x.jwt cannot be read: check the path"],
+  ["no offline pack file", also("--pack", "x.json"), "x.json cannot be read: check the path"],
   ["a history as its pack", also("--pack", keyHistory), `${keyHistory} is no offline pack: fetch it`],
 ])("tvs verify with %s exits with 2 and one line", async (_name, args, expected) => {
   await expectRefusal(run(args), 2, expected);
