@@ -17,20 +17,21 @@ export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
   app.onError(sendFailure);
   app.notFound((c) => sendFailure(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   app.use(accompany(createParts(service, options)));
-  for (const { cors, pattern } of routes) if (cors) app.use(pattern, openToAll);
+  for (const { cors, pattern } of routes) if (cors) app.options(pattern, answerPreflight);
   for (const { at, app: resource } of resources) app.route(at, resource);
   refuseOtherMethods(app);
   return app;
 }
 
-const namesOfPatterns = new Map(routes.map(({ pattern, path }) => [pattern, path]));
+const routesByPattern = new Map(routes.map((route) => [route.pattern, route]));
 
 /** Makes the middleware that gives each call its trace and the service's parts, and each answer the common headers. */
 function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
   const { service } = parts;
   return async (c, next) => {
     // The log has the route's pattern, not the path: a path may contain a person's number.
-    const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
+    const route = routesByPattern.get(routePath(c, -1));
+    const trace = beginTrace(c.req.method, route?.path ?? "other");
     c.set("trace", trace);
     c.set("issuer", service.configuration.current().settings.issuer);
     c.set("parts", parts);
@@ -39,6 +40,8 @@ function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
     headers.set("X-Request-Id", trace.requestId);
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
+    if (route?.cors) headers.set("Access-Control-Allow-Origin", "*");
+    if (route?.cors) headers.set("Access-Control-Expose-Headers", exposedHeaders);
     endTrace(trace, status, service.onCall);
   };
 }
@@ -59,12 +62,9 @@ function createParts(service: Service, options: AppOptions): ApiDependencies {
   };
 }
 
-/** Lets scripts of any site read the answers, also those that are refusals (CORS). */
-const openToAll = cors({
-  origin: "*",
-  allowMethods: ["GET", "HEAD"],
-  exposeHeaders: ["X-Error-Code", "Link", "Retry-After", "X-Request-Id", "RateLimit", "RateLimit-Policy"],
-});
+/** The headers that a script of another site may read (CORS). Refusals have most of them. */
+const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
+const answerPreflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"] });
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
 function refuseOtherMethods(app: Hono<AppEnv>): void {
