@@ -2,23 +2,23 @@ import { parseArgs } from "node:util";
 import type { ArgDef, ArgsDef, CommandDef } from "citty";
 import packageJson from "../package.json" with { type: "json" };
 import {
+  type CommandLineOptions,
   type Config,
   type Environment,
-  type Flags,
-  readConfig,
+  readCommandConfig,
   readServeConfig,
   type ServeConfig,
 } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { CommandContext } from "./open.ts";
-import { requireOwnFolder, serviceSettings } from "./register/register.ts";
+import { addServiceSettings, refuseForeignFolder } from "./register/register.ts";
 import { hint } from "./terminal/output.ts";
 
-export const version = packageJson.version;
+export const tvsVersion = packageJson.version;
 
 /** Reads at most `limit` ids from the register, each with a short description, for completion. */
-export type ReadIds = (
+export type IdReader = (
   operator: CommandContext,
   limit: number,
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
@@ -28,7 +28,7 @@ type Values =
   | { readonly oneOf: readonly string[] }
   /** A list of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
-  | { readonly ids: ReadIds };
+  | { readonly ids: IdReader };
 
 /** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
 type Reader<V> = (text: string, flag: string) => V;
@@ -40,9 +40,9 @@ type Arg = ArgDef & {
   readonly read?: Reader<unknown>;
 };
 
-export type Args = Readonly<Record<string, Arg>>;
+export type ArgDefinitions = Readonly<Record<string, Arg>>;
 
-export type ArgsOf<T extends Args> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
+export type ArgValues<T extends ArgDefinitions> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
 
 type Given<A extends Arg> = A extends { required: true } | { default: string }
   ? Read<A>
@@ -68,7 +68,7 @@ export function option<const M extends Meaning>(valueHint: string, ...given: M) 
   return { type: "string", valueHint, ...meaning(given) } as const;
 }
 
-export function flag(description = "") {
+export function toggle(description = "") {
   return { type: "boolean", description } as const;
 }
 
@@ -79,9 +79,9 @@ export function operand<const M extends Meaning>(...given: M) {
 export const commonArgs = {
   data: option("DIR", "Data directory (TVS_DATA; default that of the installed service, else ./data)"),
   database: option("URL", "file:PATH or the URL of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)"),
-  sandbox: flag("Use the sandbox's database instead (TVS_SANDBOX)"),
-  json: flag("Print exactly one JSON value on stdout"),
-} as const satisfies Args;
+  sandbox: toggle("Use the sandbox's database instead (TVS_SANDBOX)"),
+  json: toggle("Print exactly one JSON value on stdout"),
+} as const satisfies ArgDefinitions;
 
 /** The texts of a command for `--help`. Most are in data/commands.json. */
 type CommandWords = {
@@ -91,31 +91,31 @@ type CommandWords = {
   options?: Readonly<Record<string, string>>;
 };
 
-export type CommandDefinition<T extends Args> = CommandWords & {
+export type CommandDefinition<T extends ArgDefinitions> = CommandWords & {
   args?: T;
   /** Whether the command accepts any number of further operands, which `args._` has. */
   variadic?: boolean;
-  run(context: { args: ArgsOf<T & typeof commonArgs>; rawArgs: string[] }): Promise<void>;
+  run(context: { args: ArgValues<T & typeof commonArgs>; rawArgs: string[] }): Promise<void>;
 };
 
 /** Functions that load the commands, by name. A module is loaded only if its command is run or explained. */
-export type Commands = Readonly<Record<string, () => Promise<TvsCommand>>>;
+export type CommandLoaders = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
   /** The subcommands. `backup` also runs itself: `verify` as its first operand means the subcommand. */
-  readonly subCommands?: Commands;
+  readonly subCommands?: CommandLoaders;
   /** The same commands by purpose, as `tvs --help` lists them. */
-  readonly sections?: Readonly<Record<string, Commands>>;
+  readonly sections?: Readonly<Record<string, CommandLoaders>>;
 };
 
-export const argsOf = ({ args = {} }: TvsCommand): Args => args as Args;
-export const commandsOf = ({ subCommands = {} }: TvsCommand): Commands => subCommands;
+export const argsOf = ({ args = {} }: TvsCommand): ArgDefinitions => args as ArgDefinitions;
+export const subCommandsOf = ({ subCommands = {} }: TvsCommand): CommandLoaders => subCommands;
 
 /** Defines a command. citty ignores an unknown option: with a mistyped `--dry-rum` an import would run for real. */
-export function command<const T extends Args>(definition: CommandDefinition<T>): TvsCommand {
+export function defineCommand<const T extends ArgDefinitions>(definition: CommandDefinition<T>): TvsCommand {
   // A command may describe --json in another way than commonArgs.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const { description, example, options = {}, variadic = false, run } = definition;
@@ -131,12 +131,12 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
     args: Object.fromEntries(explained),
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
     run: ({ args: given, rawArgs }) =>
-      run({ args: readArgs(given, args) as ArgsOf<T & typeof commonArgs>, rawArgs }),
+      run({ args: readArgs(given, args) as ArgValues<T & typeof commonArgs>, rawArgs }),
   };
 }
 
 /** Parses all options and operands before the command runs, so that a wrong one prevents it. @throws TvsError USAGE */
-function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object {
+function readArgs(given: Readonly<Record<string, unknown>>, args: ArgDefinitions): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
     const value = given[name];
     if (typeof value !== "string" || one.read === undefined)
@@ -146,7 +146,7 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object 
   return { ...Object.fromEntries(read), _: given._ };
 }
 
-export function group(description: string, subCommands: Commands): TvsCommand {
+export function group(description: string, subCommands: CommandLoaders): TvsCommand {
   return { description, subCommands };
 }
 
@@ -154,7 +154,7 @@ export function group(description: string, subCommands: Commands): TvsCommand {
 export type NamedCommand = TvsCommand & { readonly name: string };
 
 /** Makes the table of commands whose modules are loaded already. */
-export function byName(...commands: readonly NamedCommand[]): Commands {
+export function byName(...commands: readonly NamedCommand[]): CommandLoaders {
   return Object.fromEntries(commands.map((one) => [one.name, async () => one]));
 }
 
@@ -182,7 +182,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   throw new TvsError("USAGE", `${found}; --help shows its options`);
 }
 
-export function readRepeated(rawArgs: string[], name: string): string[] | undefined {
+export function readRepeatedOption(rawArgs: string[], name: string): string[] | undefined {
   const options = { [name]: { type: "string", multiple: true } } as const;
   const { values } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: false });
   return values[name] as string[] | undefined;
@@ -193,21 +193,21 @@ export function readRepeated(rawArgs: string[], name: string): string[] | undefi
  * installed on this machine. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
-  const config = readConfig(args as Flags, environmentOf(args as Flags));
-  requireOwnFolder(config);
+  const config = readCommandConfig(args as CommandLineOptions, readEnvironment(args as CommandLineOptions));
+  refuseForeignFolder(config);
   return config;
 }
 
 /** Reads the configuration of `serve`, which has more options than {@link configOf} reads. @throws as configOf */
-export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
+export function serveConfigOf(flags: CommandLineOptions, environment: Environment): ServeConfig {
   const config = readServeConfig(flags, environment);
-  requireOwnFolder(config);
+  refuseForeignFolder(config);
   return config;
 }
 
 /** Returns the environment, with the settings of the installed service if its register is used. */
-export function environmentOf(flags: Flags, options: { all?: boolean } = {}): Environment {
-  const { file, environment } = serviceSettings(flags, process.env, options);
+export function readEnvironment(flags: CommandLineOptions, options: { all?: boolean } = {}): Environment {
+  const { file, environment } = addServiceSettings(flags, process.env, options);
   if (file !== undefined) {
     const { TVS_DATA, TVS_DATABASE } = environment;
     hint(flags, `using the register of the installed service: ${TVS_DATABASE ?? TVS_DATA} (${file})`);

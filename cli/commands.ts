@@ -3,19 +3,19 @@ import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import {
   argsOf,
-  type Commands,
-  commandsOf,
+  type CommandLoaders,
   commonArgs,
   moveKeyIdsLast,
+  subCommandsOf,
   type TvsCommand,
-  version,
+  tvsVersion,
 } from "./command.ts";
 import { setMainUrl } from "./program.ts";
-import { addUsage, helpText, printFailure, rootHelp } from "./terminal/help.ts";
+import { addUsageToError, formatCommandHelp, formatRootHelp, printFailure } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
 /** The commands by purpose. Help and completion are made from this table. */
-const sections: Readonly<Record<string, Commands>> = {
+const sections: Readonly<Record<string, CommandLoaders>> = {
   "RUN THE SERVICE": {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
     serve: () => import("./serve/serve.ts").then((file) => file.serveCommand),
@@ -37,7 +37,7 @@ const sections: Readonly<Record<string, Commands>> = {
     attestations: () => import("./evidence/attestations.ts").then((file) => file.attestationsCommand),
     log: () => import("./evidence/log.ts").then((file) => file.logCommand),
     keys: () => import("./register/keys.ts").then((file) => file.keysCommand),
-    verify: () => import("./verify/verify.ts").then((file) => file.verifyCommand("tvs verify")),
+    verify: () => import("./verify/verify.ts").then((file) => file.makeVerifyCommand("tvs verify")),
     "verify-webhook": () => import("./verify/verify-webhook.ts").then((file) => file.verifyWebhookCommand),
   },
   "KEEP IT SAFE": {
@@ -67,12 +67,12 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
   const words = commonFlagsLast(argv);
   try {
     if (words.length === 1 && (words[0] === "--version" || words[0] === "-v")) {
-      process.stdout.write(`${version}\n`);
+      process.stdout.write(`${tvsVersion}\n`);
       return exitCodes.done;
     }
     // The completion scripts call this hidden command. It needs the words in the order in which they were typed.
     if (argv[0] === "__complete")
-      return await (await import("./terminal/completion.ts")).printCandidates(rootCommand, argv.slice(1));
+      return await (await import("./terminal/completion.ts")).printCompletions(rootCommand, argv.slice(1));
     if (words[0] === "help")
       return await (await import("./terminal/manual.ts")).runHelp(words.slice(1), rootCommand, explain);
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
@@ -80,7 +80,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
     // citty gets no subCommands: it would read the first operand as the name of one.
     const { subCommands: _found, ...own } = command;
     await runCommand(own, { rawArgs: moveKeyIdsLast(rest, command) }).catch((error: unknown) => {
-      throw addUsage(error, own, ["tvs", ...parents]);
+      throw addUsageToError(error, own, ["tvs", ...parents]);
     });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
@@ -94,7 +94,7 @@ async function findCommand(words: readonly string[]) {
   const parents: string[] = [];
   let rest = [...words];
   while (command.subCommands !== undefined) {
-    const table = commandsOf(command);
+    const table = subCommandsOf(command);
     const [name] = rest;
     if (name === undefined || name.startsWith("-")) break;
     const load = Object.hasOwn(table, name) ? table[name] : undefined;
@@ -123,16 +123,16 @@ async function findCommand(words: readonly string[]) {
 function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly string[]): string {
   const name = flag.replace(/^-+|=.*$/g, "");
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
-    return `${path} needs a command: ${Object.keys(commandsOf(group)).join(", ")}`;
+    return `${path} needs a command: ${Object.keys(subCommandsOf(group)).join(", ")}`;
   // Only common options may come before a command.
   const meant = suggestion(name, Object.keys(commonArgs), "--").replace(/\?$/, "");
   return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
 
 /** Suggests the groups that have a command of this name: for `tvs revoke`, `tvs teachers revoke`. */
-async function suggestionBelow(name: string, table: Commands): Promise<string> {
+async function suggestionBelow(name: string, table: CommandLoaders): Promise<string> {
   const groups = await Promise.all(
-    Object.entries(table).map(async ([group, load]) => [group, commandsOf(await load())] as const),
+    Object.entries(table).map(async ([group, load]) => [group, subCommandsOf(await load())] as const),
   );
   const found = groups.filter(([, commands]) => Object.hasOwn(commands, name));
   const lines = found.map(([group]) => `${group} ${name}`);
@@ -143,7 +143,9 @@ async function explain(words: readonly string[]): Promise<number> {
   const names = words.filter((word) => !word.startsWith("-"));
   const { command, parents } = await findCommand([...names, "--help"]);
   const isRoot = parents.length === 0;
-  process.stdout.write(isRoot ? await rootHelp(rootCommand) : await helpText(command, ["tvs", ...parents]));
+  process.stdout.write(
+    isRoot ? await formatRootHelp(rootCommand) : await formatCommandHelp(command, ["tvs", ...parents]),
+  );
   return exitCodes.done;
 }
 

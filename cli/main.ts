@@ -2,7 +2,7 @@ import { isMainThread, workerData } from "node:worker_threads";
 
 const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   signer: async (data) => (await import("../src/signing/threads.ts")).runSignerThread(data),
-  "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
+  "workbook-watch": async () => (await import("./register/workbook-process.ts")).watchWorkbookProcess(),
 };
 
 /** The entry of every thread. The main thread runs a command, a worker its role. Modules are loaded when needed. */

@@ -1,6 +1,6 @@
 import { type Config, pinnedCheckpointFile } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
-import { serviceActor, type WriteContext } from "../src/domain/changes.ts";
+import { type ActorAndClock, serviceActor } from "../src/domain/changes.ts";
 import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import { requireRightClock } from "../src/domain/database-clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
@@ -9,10 +9,10 @@ import { ensureKeys } from "../src/domain/keys.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerSet } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
-import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
+import { type CommitOptions, createGroupCommit } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
-import { openFile } from "../src/store/driver/file.ts";
-import { hasCompleteRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
+import { openDatabaseFile } from "../src/store/driver/file.ts";
+import { applySchema, hasCompleteRegister, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
@@ -25,23 +25,28 @@ import { createPartnerEventStore } from "../src/store/partner-events.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
 import { createRegisterFigures } from "../src/store/register-figures.ts";
-import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
+import { openDatabaseServer, type ServerRequestKind, serverWaitMs } from "../src/store/server/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusListStore } from "../src/store/status-lists.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWatchStore } from "../src/store/watches.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
-import { describeLocation, hasDatabase, loneKeyError, noRegisterError } from "./register/register.ts";
-import { readKeyKind, settingsOf } from "./register/settings.ts";
+import {
+  describeRegisterLocation,
+  hasDatabase,
+  lostDatabaseError,
+  noRegisterError,
+} from "./register/register.ts";
+import { readKeyKind, readSettingsInForce } from "./register/settings.ts";
 import { ensureDataDir, unlockSecrets } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 
 /** An open register: its stores, secrets and settings. Commands get it and pass it to functions of the domain. */
-export type CommandContext = Awaited<ReturnType<typeof openContext>>;
+export type CommandContext = Awaited<ReturnType<typeof openRegister>>;
 
-export type OpenOptions = {
+export type OpenRegisterOptions = {
   readonly clock?: Clock;
   /** Whether this process is `tvs serve`, which waits less long for a libSQL server than other commands. */
   readonly isService?: boolean;
@@ -54,7 +59,7 @@ export type OpenOptions = {
   readonly commits?: CommitOptions;
   /** Who makes the changes (default: the operator). */
   readonly actor?: string;
-  readonly onRequest?: (kind: RequestKind) => void;
+  readonly onRequest?: (kind: ServerRequestKind) => void;
   /** Called once if this process can no longer use the database and must be restarted. */
   readonly onLost?: (error: TvsError) => void;
 };
@@ -65,7 +70,7 @@ const defaultKeyBits = 2048;
  * Opens a register: database, stores, secrets and settings. With `whenMade`, a missing or incomplete register is made,
  * its keys last. @throws TvsError REGISTER_MISSING, or another code with a message of one line
  */
-export async function openContext(config: Config, options: OpenOptions = {}) {
+export async function openRegister(config: Config, options: OpenRegisterOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const acting = {
     // Evaluated on the first change: a command that only reads needs no operator's name.
@@ -81,7 +86,7 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     await requireRightClock(() => readDatabaseClock(driver), clock);
     const version = await readSchema(driver);
     if (isThere && !(await hasCompleteRegister(driver))) await prepareNew(config, options, driver);
-    if (version < schemaVersion) await makeSchema(driver);
+    if (version < schemaVersion) await applySchema(driver);
     const stores = createStores(driver, { commits, acting });
     const keyKind = await readKeyKind(stores.settings, config);
     const secrets = await unlockSecrets(config, stores.settings);
@@ -91,9 +96,9 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
     if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
-    if (isNew) whenMade?.(`created a new register in ${describeLocation(config)}`);
+    if (isNew) whenMade?.(`created a new register in ${describeRegisterLocation(config)}`);
     const stored = await stores.settings.read();
-    const settingsInForce = await settingsOf(stored, config, defaultIssuer);
+    const settingsInForce = await readSettingsInForce(stored, config, defaultIssuer);
     return {
       ...{ ...stores, stores, driver, config, clock, secrets, settingsInForce, keyKind, isNew },
       blindIndex: createBlindIndex(secrets.blindIndexKey),
@@ -120,14 +125,14 @@ export async function openContext(config: Config, options: OpenOptions = {}) {
  * Checks that a new register may be made, then makes its data directory. A refused command thus makes no directory.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(config: Config, options: OpenOptions, driver?: Driver) {
+async function prepareNew(config: Config, options: OpenRegisterOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
-  if (whenMade === undefined) throw (isService ? loneKeyError(config) : null) ?? noRegisterError(config);
+  if (whenMade === undefined) throw (isService ? lostDatabaseError(config) : null) ?? noRegisterError(config);
   // A master key without a register is refused, unless a killed command left it or another process makes the register
   // now. Both write the schema before the key, so the key is looked for first.
-  const refusal = loneKeyError(config);
+  const refusal = lostDatabaseError(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
-  await settingsOf(new Map(), config, defaultIssuer);
+  await readSettingsInForce(new Map(), config, defaultIssuer);
   actorOf(config);
   ensureDataDir(config);
 }
@@ -151,27 +156,27 @@ export async function hasRegister(config: Config): Promise<boolean> {
 /** Reads the stored settings without opening the register. @returns null if the register is missing */
 export async function readStoredSettings(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
-  return runAndClose(await openDriver(config), async (driver) => {
+  return runAndCloseDriver(await openDriver(config), async (driver) => {
     await readSchema(driver);
     return (await hasCompleteRegister(driver)) ? createSettingsStore(driver).read() : null;
   });
 }
 
-export async function openDriver({ database }: Config, options: OpenOptions = {}): Promise<Driver> {
+export async function openDriver({ database }: Config, options: OpenRegisterOptions = {}): Promise<Driver> {
   const { isService, onRequest, onLost } = options;
   if (database.kind === "server") {
     const waitMs = serverWaitMs[isService ? "serving" : "command"];
-    return openRemote({ ...database, waitMs, onRequest });
+    return openDatabaseServer({ ...database, waitMs, onRequest });
   }
-  return openFile({ file: database.file, onLost });
+  return openDatabaseFile({ file: database.file, onLost });
 }
 
 /** The stores over a database. @param acting who makes the changes (default: the service) */
 export function createStores(
   driver: Driver,
-  { commits, acting = serviceActor }: { commits?: CommitOptions | undefined; acting?: WriteContext } = {},
+  { commits, acting = serviceActor }: { commits?: CommitOptions | undefined; acting?: ActorAndClock } = {},
 ) {
-  const commit = createCommits(driver, commits);
+  const commit = createGroupCommit(driver, commits);
   return {
     settings: createSettingsStore(driver, acting),
     keys: createKeyStore(driver, acting),
@@ -198,16 +203,16 @@ export function makeImportDependencies(operator: CommandContext): ImportDependen
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
-export async function withContext<T>(
+export async function withRegister<T>(
   config: Config,
   run: (operator: CommandContext) => Promise<T>,
-  options: OpenOptions = {},
+  options: OpenRegisterOptions = {},
 ): Promise<T> {
-  const operator = await openContext(config, options);
-  return runAndClose(operator.driver, () => run(operator));
+  const operator = await openRegister(config, options);
+  return runAndCloseDriver(operator.driver, () => run(operator));
 }
 
-export async function runAndClose<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
+export async function runAndCloseDriver<T>(driver: Driver, run: (driver: Driver) => Promise<T>): Promise<T> {
   try {
     return await run(driver);
   } finally {

@@ -1,9 +1,9 @@
 import { buildOpenApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
-import { type Settings, unknownIssuer } from "../src/domain/settings.ts";
+import { initialIssuer, type Settings } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
 import { configOf, option } from "./command.ts";
-import { withContext } from "./open.ts";
+import { withRegister } from "./open.ts";
 import { tvsCommand } from "./operator-command.ts";
 import { hasDatabase, noRegisterError } from "./register/register.ts";
 import { print, printNote } from "./terminal/output.ts";
@@ -19,10 +19,10 @@ export const openapiCommand = tvsCommand("openapi", {
 
 /** Reads issuer and site for the document: from the database if there is one, else --issuer and the default site. */
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
-  if (hasDatabase(config)) return withContext(config, async ({ settingsInForce }) => settingsInForce);
+  if (hasDatabase(config)) return withRegister(config, async ({ settingsInForce }) => settingsInForce);
   if (config.issuer === undefined)
     printNote(
-      `${noRegisterError(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`,
+      `${noRegisterError(config).message}; without one, the document names ${initialIssuer} (--issuer URL)`,
     );
-  return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };
+  return { issuer: config.issuer ?? initialIssuer, site: defaultSite };
 }

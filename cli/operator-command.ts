@@ -1,27 +1,30 @@
 import words from "../data/commands.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
 import {
-  type Args,
-  type ArgsOf,
+  type ArgDefinitions,
+  type ArgValues,
   type CommandDefinition,
-  command,
   type commonArgs,
   configOf,
+  defineCommand,
   type NamedCommand,
 } from "./command.ts";
 import type { CommandContext } from "./open.ts";
 
 type CommandName = keyof typeof words;
-type Definition<T extends Args> = Pick<CommandDefinition<T>, "args" | "run">;
-type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;
+type Definition<T extends ArgDefinitions> = Pick<CommandDefinition<T>, "args" | "run">;
+type Given<T extends ArgDefinitions> = ArgValues<T & typeof commonArgs>;
 
 /** Defines a command of `tvs` with the texts that data/commands.json has for its name. */
-export function tvsCommand<const T extends Args>(path: CommandName, definition: Definition<T>): NamedCommand {
+export function tvsCommand<const T extends ArgDefinitions>(
+  path: CommandName,
+  definition: Definition<T>,
+): NamedCommand {
   const name = path.slice(path.lastIndexOf(" ") + 1);
-  return { ...command<T>({ ...words[path], ...definition }), name };
+  return { ...defineCommand<T>({ ...words[path], ...definition }), name };
 }
 
-type ContextCommand<T extends Args, P> = Pick<CommandDefinition<T>, "args"> & {
+type ContextCommand<T extends ArgDefinitions, P> = Pick<CommandDefinition<T>, "args"> & {
   /** Refuses a wrong combination of options before anything is opened. @throws TvsError */
   check?(args: Given<T>): void;
   /** Prepares something for `act` before the register is opened, such as a file to write. @throws TvsError */
@@ -30,7 +33,7 @@ type ContextCommand<T extends Args, P> = Pick<CommandDefinition<T>, "args"> & {
 };
 
 /** Defines a command that works with the open register. The register is closed after it. */
-export function operatorCommand<const T extends Args, P = undefined>(
+export function operatorCommand<const T extends ArgDefinitions, P = undefined>(
   name: CommandName,
   { check, prepare, act, ...definition }: ContextCommand<T, P>,
 ): NamedCommand {
@@ -40,8 +43,8 @@ export function operatorCommand<const T extends Args, P = undefined>(
       check?.(args);
       const config = configOf(args);
       const prepared = (await prepare?.(args, config)) as P;
-      const { withContext } = await import("./open.ts");
-      await withContext(config, (operator) => act(operator, args, prepared));
+      const { withRegister } = await import("./open.ts");
+      await withRegister(config, (operator) => act(operator, args, prepared));
     },
   });
 }

@@ -3,26 +3,26 @@
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { shellWord } from "../src/domain/plain-text.ts";
+import { quoteShellWord } from "../src/domain/plain-text.ts";
 
 /** Whether this process is the compiled executable, and not the source on Bun, Deno or Node. */
-export function isExecutable(path = process.execPath): boolean {
+export function isCompiledExecutable(path = process.execPath): boolean {
   return !/\/(bun|deno|node)(-profile)?$/.test(path);
 }
 
 /** Names the runtime and its version, such as `Bun 1.3`. The service supports Bun and Deno. */
-export function runtimeName(): string {
+export function describeRuntime(): string {
   const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
   if (bun !== undefined) return `Bun ${bun}`;
   return deno === undefined ? `Node ${node}` : `Deno ${deno}`;
 }
 
 /** Returns the words before a command: `tvs`, the executable's path, or such as `bun cli/main.ts`. */
-export function programWords(): string {
-  if (isExecutable()) return executableWords(process.execPath);
+export function programInvocation(): string {
+  if (isCompiledExecutable()) return executableWords(process.execPath);
   // npm sets this variable for a script of package.json. npm finds Bun, which may not be on the shell's PATH.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
-  const main = shown(fileURLToPath(mainUrl()));
+  const main = shown(fileURLToPath(getMainUrl()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
 }
 
@@ -31,13 +31,13 @@ function executableWords(path: string): string {
   const found = (process.env.PATH ?? "")
     .split(delimiter)
     .map((folder) => join(folder, name))
-    .find(isRunnable);
+    .find(isRunnableFile);
   if (found !== undefined && realpathSync(found) === realpathSync(path)) return name;
   return shown(path);
 }
 
 /** Whether a file exists and can be run. On a mount with `noexec` no file can be run, whatever its mode. */
-export function isRunnable(path: string): boolean {
+export function isRunnableFile(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;
@@ -49,8 +49,8 @@ export function isRunnable(path: string): boolean {
 /** Writes a path for a shell, relative to the current folder if it is below that folder. */
 function shown(path: string): string {
   const below = relative(process.cwd(), path);
-  if (below.startsWith("..") || isAbsolute(below)) return shellWord(path);
-  return shellWord(below.includes(sep) ? below : `.${sep}${below}`);
+  if (below.startsWith("..") || isAbsolute(below)) return quoteShellWord(path);
+  return quoteShellWord(below.includes(sep) ? below : `.${sep}${below}`);
 }
 
 let entry: URL | undefined;
@@ -60,7 +60,7 @@ export function setMainUrl(url: URL): void {
   entry = url;
 }
 
-export function mainUrl(): URL {
+export function getMainUrl(): URL {
   if (entry === undefined) throw new Error("the program was not started by main.ts");
   return entry;
 }

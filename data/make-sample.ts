@@ -5,7 +5,7 @@
  */
 import { base, en, en_NG, Faker } from "@faker-js/faker";
 import { stringify } from "csv-stringify/sync";
-import { stateTeachers } from "../src/domain/sandbox/teachers.ts";
+import { statusExampleTeachers } from "../src/domain/sandbox/teachers.ts";
 
 const madeUp = 3_000;
 type Row = ReturnType<typeof fixtureRow>;
@@ -25,13 +25,13 @@ const states = [
 export function sampleExtract(): string {
   const faker = new Faker({ locale: [en_NG, en, base], seed: 20_190_301 });
   const rows = [
-    ...stateTeachers.map(fixtureRow),
+    ...statusExampleTeachers.map(fixtureRow),
     ...Array.from({ length: madeUp }, (_, n) => madeUpRow(faker, n)),
   ];
   return stringify(rows, { header: true });
 }
 
-function fixtureRow(teacher: (typeof stateTeachers)[number]) {
+function fixtureRow(teacher: (typeof statusExampleTeachers)[number]) {
   return {
     reg_no: teacher.regNo,
     t_id: String(teacher.tId),

@@ -1,24 +1,24 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { createLogDocuments } from "./api/evidence-api.ts";
+import { createEvidenceLogDocuments } from "./api/evidence-api.ts";
 import { type ApiDependencies, createPublicRateLimit } from "./api/public-api.ts";
 import { createDocumentCache } from "./api/public-document.ts";
 import { createStatusListDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
-import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
-import { createAddressTest } from "./http/peer.ts";
-import { resources, routes } from "./routes.ts";
+import { beginCallTrace, endCallTrace, type HonoEnv } from "./http/context.ts";
+import { createNetworkMatcher } from "./http/peer.ts";
+import { mountedApps, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { sendFailure } from "./site/error-page.ts";
 
-export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
-  const app = new Hono<AppEnv>();
+export function createApp(service: Service, options: AppOptions): Hono<HonoEnv> {
+  const app = new Hono<HonoEnv>();
   app.onError(sendFailure);
   app.notFound((c) => sendFailure(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   app.use(accompany(createParts(service, options)));
   for (const { cors, pattern } of routes) if (cors) app.options(pattern, answerPreflight);
-  for (const { at, app: resource } of resources) app.route(at, resource);
+  for (const { at, app: resource } of mountedApps) app.route(at, resource);
   refuseOtherMethods(app);
   return app;
 }
@@ -26,12 +26,12 @@ export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
 const routesByPattern = new Map(routes.map((route) => [route.pattern, route]));
 
 /** Makes the middleware that gives each call its trace and the service's parts, and each answer the common headers. */
-function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
+function accompany(parts: ApiDependencies): MiddlewareHandler<HonoEnv> {
   const { service } = parts;
   return async (c, next) => {
     // The log has the route's pattern, not the path: a path may contain a person's number.
     const route = routesByPattern.get(routePath(c, -1));
-    const trace = beginTrace(c.req.method, route?.path ?? "other");
+    const trace = beginCallTrace(c.req.method, route?.path ?? "other");
     c.set("trace", trace);
     c.set("issuer", service.configuration.current().settings.issuer);
     c.set("parts", parts);
@@ -42,7 +42,7 @@ function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     if (route?.cors) headers.set("Access-Control-Allow-Origin", "*");
     if (route?.cors) headers.set("Access-Control-Expose-Headers", exposedHeaders);
-    endTrace(trace, status, service.onCall);
+    endCallTrace(trace, status, service.onCall);
   };
 }
 
@@ -50,7 +50,7 @@ function accompany(parts: ApiDependencies): MiddlewareHandler<AppEnv> {
 const strictTransport = "max-age=31536000";
 
 function createParts(service: Service, options: AppOptions): ApiDependencies {
-  const evidence = createLogDocuments(service);
+  const evidence = createEvidenceLogDocuments(service);
   return {
     service,
     options,
@@ -58,7 +58,7 @@ function createParts(service: Service, options: AppOptions): ApiDependencies {
     documents: createDocumentCache(service.configuration),
     evidence,
     statusLists: createStatusListDocuments(service, evidence),
-    forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),
+    forwardsCertificates: createNetworkMatcher(options.clientCertFrom ?? []),
   };
 }
 
@@ -67,7 +67,7 @@ const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit
 const answerPreflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"] });
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(app: Hono<AppEnv>): void {
+function refuseOtherMethods(app: Hono<HonoEnv>): void {
   for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.all(pattern, (c) => {

@@ -4,42 +4,42 @@ import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
 import { parseRetention } from "./domain/evidence/retention.ts";
 import {
-  maxSigners,
-  optionName,
-  registerSettings,
-  type Setting,
+  envVariableOf,
+  maxSignerThreads,
+  optionNameOf,
+  registerAccessSettings,
+  type SettingRow,
   serveSettings,
   sharedSettings,
-  storedName,
-  variableName,
+  storedNameOf,
 } from "./domain/settings.ts";
 
 /** The environment variables, which a command passes in; only this file interprets them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 /** A command line's flags, by their long names. A flag that was not given is absent or undefined. */
-export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+export type CommandLineOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-export type LibsqlServer = {
+export type LibsqlServerAddress = {
   /** Only `libsql://`, `http://` or `https://`, host and port: it contains no secret, so it may be shown. */
   readonly url: string;
   readonly token?: string | undefined;
 };
 type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
-  | (LibsqlServer & { readonly kind: "server" });
+  | (LibsqlServerAddress & { readonly kind: "server" });
 
-export type Config = ReturnType<typeof readConfig>;
+export type Config = ReturnType<typeof readCommandConfig>;
 export type ServeConfig = ReturnType<typeof readServeConfig>;
 /** Which engine signs; `auto`: a test and a measurement at the start choose it. */
-export type SigningEngine = Config["signingEngine"];
+export type SigningEngineChoice = Config["signingEngine"];
 
 /**
  * Reads the settings that every command has: a flag wins over its environment variable. A setting that the database
  * stores is undefined unless this command line or environment sets it.
  * @throws TvsError CONFIG_INVALID that names the flag and its variable
  */
-export function readConfig(flags: Flags, environment: Environment) {
-  const given = read({ ...registerSettings, ...sharedSettings }, flags, environment);
+export function readCommandConfig(flags: CommandLineOptions, environment: Environment) {
+  const given = read({ ...registerAccessSettings, ...sharedSettings }, flags, environment);
   const { data, database: address, databaseToken, cryptoMb, ...config } = given;
   const { sandbox, keepAttestations } = config;
   if (keepAttestations !== undefined) parseRetention(keepAttestations);
@@ -63,18 +63,18 @@ export function readConfig(flags: Flags, environment: Environment) {
  * @throws TvsError CONFIG_INVALID
  */
 export function readServeConfig(
-  flags: Flags,
+  flags: CommandLineOptions,
   environment: Environment,
   remembered: ReadonlyMap<string, string> = new Map(),
 ) {
   const given = read(serveSettings, flags, environment, remembered);
   const { trustedProxy, tlsPort, tlsCert, tlsKey, ...serving } = given;
-  const config = readConfig(flags, environment);
+  const config = readCommandConfig(flags, environment);
   return Object.freeze({
     ...config,
     ...serving,
     /** How many signer threads there are beside the main thread. */
-    signers: serving.signers ?? Math.min(maxSigners, availableParallelism() - 1),
+    signers: serving.signers ?? Math.min(maxSignerThreads, availableParallelism() - 1),
     /** IP addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: trustedProxy,
     /** The port of the operator's console and the metrics, on 127.0.0.1; undefined without one. */
@@ -83,7 +83,7 @@ export function readServeConfig(
   });
 }
 
-type Table = Readonly<Record<string, Setting>>;
+type Table = Readonly<Record<string, SettingRow>>;
 /** The values of a table of settings. One that `serve` stores may be undefined: its default is applied only later. */
 type Values<T extends Table> = {
   readonly [N in keyof T]: T[N] extends { usual: string; remembered?: "init" }
@@ -93,22 +93,22 @@ type Values<T extends Table> = {
 
 function read<T extends Table>(
   table: T,
-  flags: Flags,
+  flags: CommandLineOptions,
   environment: Environment,
   remembered: ReadonlyMap<string, string> = new Map(),
 ): Values<T> {
-  const values = Object.entries<Setting>(table).map(([name, { kind, usual, remembered: by }]) => {
-    const option = optionName(name);
-    const variable = variableName(option);
+  const values = Object.entries<SettingRow>(table).map(([name, { kind, usual, remembered: by }]) => {
+    const option = optionNameOf(name);
+    const variable = envVariableOf(option);
     const given = flags[option] ?? environment[variable];
-    const other = by === "serve" ? undefined : (by && remembered.get(storedName(name))) || usual;
+    const other = by === "serve" ? undefined : (by && remembered.get(storedNameOf(name))) || usual;
     const value = given === undefined || given === "" ? other : given;
     return [name, value === undefined ? undefined : parse(kind, value, `--${option} (${variable})`)];
   });
   return Object.fromEntries(values);
 }
 
-function parse(kind: Setting["kind"], value: unknown, name: string): unknown {
+function parse(kind: SettingRow["kind"], value: unknown, name: string): unknown {
   try {
     return v.parse(kind, value, { abortPipeEarly: true });
   } catch (error) {
@@ -116,7 +116,7 @@ function parse(kind: Setting["kind"], value: unknown, name: string): unknown {
   }
 }
 
-function namedOperator({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment) {
+function namedOperator({ by }: CommandLineOptions, { TVS_OPERATOR, SUDO_USER }: Environment) {
   if (typeof by === "string") return { name: by, source: "--by" };
   if (TVS_OPERATOR) return { name: TVS_OPERATOR, source: "TVS_OPERATOR" };
   return SUDO_USER ? { name: SUDO_USER, source: "SUDO_USER" } : undefined;
@@ -146,7 +146,7 @@ function usualFile(sandbox: boolean): string {
 }
 
 /** Whether the database is the default file of the data folder, so that a command finds it without `--database`. */
-export function hasUsualDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
+export function hasDefaultDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
   const { dataDir, database } = config;
   return database.kind === "file" && database.file === join(dataDir, usualFile(config.sandbox));
 }
@@ -163,7 +163,7 @@ export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyF
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-export function consolePortFile(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
+export function consolePortPathOf(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return ownFile("console", config);
 }
 

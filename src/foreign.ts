@@ -16,7 +16,7 @@ type Functions<T extends Record<string, Signature>> = {
   readonly [N in keyof T]: (...args: Values<T[N]["args"]>) => Value<T[N]["returns"]>;
 };
 
-export type Library<T extends Record<string, Signature>> = {
+export type CLibrary<T extends Record<string, Signature>> = {
   readonly functions: Functions<T>;
   /** The memory address of an array. It does not keep the array alive: the caller must, while C uses the address. */
   addressOf(array: Uint8Array | BigUint64Array): Address;
@@ -30,7 +30,7 @@ const libraryFolders = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64"
 );
 
 /** Finds a library in the folders of Linux distributions. @returns its path, undefined if it is not installed */
-export function findLibrary(name: string): string | undefined {
+export function findCLibrary(name: string): string | undefined {
   return libraryFolders.map((folder) => `${folder}/${name}`).find((file) => existsSync(file));
 }
 
@@ -39,10 +39,10 @@ export function findLibrary(name: string): string | undefined {
  * @param file the library's absolute path
  * @throws Error if the library or a function is missing, or the runtime or a permission does not allow it
  */
-export async function openLibrary<const T extends Record<string, Signature>>(
+export async function openCLibrary<const T extends Record<string, Signature>>(
   file: string,
   functions: T,
-): Promise<Library<T>> {
+): Promise<CLibrary<T>> {
   if (!isAbsolute(file)) throw new Error("a library is opened by its whole path");
   // The other runtime's interface must not be loaded: it does not exist here.
   if ("Bun" in globalThis) return openWithBun(file, functions);
@@ -76,7 +76,7 @@ type DenoInterface = {
   };
 };
 
-function openWithDeno<T extends Record<string, Signature>>(file: string, functions: T): Library<T> {
+function openWithDeno<T extends Record<string, Signature>>(file: string, functions: T): CLibrary<T> {
   const { dlopen, UnsafePointer } = (globalThis as unknown as { Deno: DenoInterface }).Deno;
   const named = Object.entries(functions).map(([name, { args, returns }]) => {
     return [name, { parameters: args, result: returns }] as const;

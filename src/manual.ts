@@ -27,7 +27,7 @@ import verify from "../data/help/verify.md" with { type: "text" };
 import webhooks from "../data/help/webhooks.md" with { type: "text" };
 import { errorCodes } from "./partner/error-codes.ts";
 
-export type Topic = {
+export type ManualTopic = {
   /** The argument of `tvs help`, the last part of the page's URL, and the name of its file. */
   readonly name: string;
   readonly summary: string;
@@ -35,11 +35,11 @@ export type Topic = {
   readonly text: string;
 };
 
-type Group = { readonly title: string; readonly topics: readonly Topic[] };
+type Group = { readonly title: string; readonly topics: readonly ManualTopic[] };
 
-const topic = (name: string, summary: string, text: string): Topic => ({ name, summary, text });
+const topic = (name: string, summary: string, text: string): ManualTopic => ({ name, summary, text });
 
-export const topicGroups: readonly Group[] = [
+export const manualTopicGroups: readonly Group[] = [
   {
     title: "Start here",
     topics: [topic("first-day", "A day from an empty folder to a checked backup", firstDay)],
@@ -95,7 +95,7 @@ export const topicGroups: readonly Group[] = [
   },
 ];
 
-export const manualTopics: readonly Topic[] = topicGroups.flatMap((group) => group.topics);
+export const manualTopics: readonly ManualTopic[] = manualTopicGroups.flatMap((group) => group.topics);
 
 function codeTable(): string {
   const rows = Object.entries(errorCodes).map(
@@ -104,7 +104,7 @@ function codeTable(): string {
   return `| code | status | what it means | what to do |\n|---|---|---|---|\n${rows.join("")}`;
 }
 
-export function titleOf({ text }: Topic): string {
+export function topicTitleOf({ text }: ManualTopic): string {
   return /^# (.+)$/m.exec(text)?.[1] ?? "";
 }
 
@@ -119,7 +119,7 @@ export function parseTopicLink(href: string): { name: string; anchor: string } |
 }
 
 /** Makes the id of a heading as GitHub does: lower case, words joined by dashes. */
-export function headingId(text: string): string {
+export function headingIdOf(text: string): string {
   return text
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, "")

@@ -7,15 +7,15 @@ import type { Hono } from "hono";
 import { evidenceLogApi } from "./api/evidence-api.ts";
 import { selfServiceApi } from "./api/me.ts";
 import { partnerApi } from "./api/partner-api.ts";
-import { documentsApi, publicLookupApi } from "./api/public-api.ts";
+import { publicDocumentsApi, publicLookupApi } from "./api/public-api.ts";
 import { statusListApi } from "./api/status-api.ts";
-import type { AppEnv } from "./http/context.ts";
+import type { HonoEnv } from "./http/context.ts";
 import type { TrafficKind } from "./metrics/counters.ts";
 import { fileRoutes, pageRoutes } from "./site/routes.ts";
 
 type Resource = {
   readonly at: string;
-  readonly app: Hono<AppEnv>;
+  readonly app: Hono<HonoEnv>;
   /** The kind of traffic of its calls. If undefined, they are counted under the route `other`, as unknown paths are. */
   readonly traffic?: TrafficKind;
   /** Scripts of any site may read the answers (CORS), because the answers are public and need no credential. */
@@ -32,18 +32,18 @@ export type Route = Pick<Resource, "traffic" | "cors"> & {
 
 const api = "/v1/inter-agency";
 
-export const resources: readonly Resource[] = [
+export const mountedApps: readonly Resource[] = [
   { at: "", app: publicLookupApi, traffic: "public", cors: true },
   { at: api, app: partnerApi, traffic: "partner" },
   { at: api, app: selfServiceApi, traffic: "partner" },
-  { at: api, app: documentsApi, traffic: "other", cors: true },
+  { at: api, app: publicDocumentsApi, traffic: "other", cors: true },
   { at: api, app: evidenceLogApi, traffic: "other", cors: true },
   { at: api, app: statusListApi, traffic: "other", cors: true },
   { at: "", app: pageRoutes, traffic: "other" },
   { at: "", app: fileRoutes },
 ];
 
-export const routes: readonly Route[] = resources.flatMap(({ at, app, ...facts }) =>
+export const routes: readonly Route[] = mountedApps.flatMap(({ at, app, ...facts }) =>
   app.routes.map(({ method, path }) => {
     const pattern = `${at}${path}`;
     return { ...facts, method, pattern, path: pattern.replace(/:(\w+)(?:\{\.\+\})?/g, "{$1}") };

@@ -3,23 +3,23 @@ import type { Clock } from "./domain/clock.ts";
 import type { Configuration } from "./domain/configuration.ts";
 import type { KeyKind } from "./domain/credentials.ts";
 import type { EvidenceReader } from "./domain/evidence/log.ts";
-import type { Quota } from "./domain/quota.ts";
+import type { QuotaCounter } from "./domain/quota.ts";
 import type { Secrets } from "./domain/secrets.ts";
 import type { SelfService } from "./domain/self-service.ts";
 import type { StatusListSource } from "./domain/status-list/lists.ts";
 import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
-import type { Verification } from "./domain/verification.ts";
+import type { CallAnswerer } from "./domain/verification.ts";
 import type { DemoPartner } from "./http/local-caller.ts";
 
 /** Everything that the HTTP layer calls; cli/serve/open-service.ts makes it. */
 export type Service = {
   readonly configuration: Configuration;
-  readonly verification: Verification;
+  readonly verification: CallAnswerer;
   readonly publicLookup: PublicLookup;
   readonly evidence: EvidenceReader;
   readonly statusLists: StatusListSource;
   readonly self: SelfService;
-  readonly quota: Quota;
+  readonly quota: QuotaCounter;
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;
   readonly clock: Clock;

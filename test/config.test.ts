@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import { type Environment, type Flags, readConfig, readServeConfig } from "../src/config.ts";
-import { variableName } from "../src/domain/settings.ts";
+import {
+  type CommandLineOptions,
+  type Environment,
+  readCommandConfig,
+  readServeConfig,
+} from "../src/config.ts";
+import { envVariableOf } from "../src/domain/settings.ts";
 
 const nothing = {};
 
@@ -26,7 +31,7 @@ test("a command without options and environment variables uses the defaults", ()
     accessLogFile: join(dataDir, "access.log"),
     signingEngine: "auto" as const,
   };
-  expect(readConfig(nothing, nothing)).toEqual(shared as never);
+  expect(readCommandConfig(nothing, nothing)).toEqual(shared as never);
   expect(readServeConfig(nothing, nothing)).toEqual({
     ...shared,
     host: "127.0.0.1",
@@ -98,20 +103,20 @@ test("an option and its environment variable have the same effect", () => {
     tls: { port: 8443, certFile: "c.pem", keyFile: "k.pem" },
   };
   const variables = Object.fromEntries(
-    Object.entries(settings).map(([name, value]) => [variableName(name), value]),
+    Object.entries(settings).map(([name, value]) => [envVariableOf(name), value]),
   );
-  expect(readConfig(settings, nothing)).toEqual(config as never);
+  expect(readCommandConfig(settings, nothing)).toEqual(config as never);
   expect(readServeConfig(settings, nothing)).toEqual(expected as never);
   expect(readServeConfig(nothing, variables)).toEqual(expected as never);
 });
 
 test("the environment variable of an option is TVS_ and the option's name in capitals", () => {
-  expect(variableName("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
+  expect(envVariableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
 test("a flag has precedence over its variable, also a switch that is off", () => {
-  expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
-  const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
+  expect(readCommandConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
+  const config = readCommandConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
   expect(config.allowPrivateWebhooks).toBe(false);
 });
 
@@ -123,7 +128,7 @@ test("an empty variable has no effect", () => {
     TVS_MASTER_KEY: "",
     TVS_DATABASE: undefined,
   };
-  expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
+  expect(readCommandConfig({ data: "/d" }, empty)).toEqual(readCommandConfig({ data: "/d" }, nothing));
 });
 
 test.each([
@@ -134,13 +139,13 @@ test.each([
   ["false", false],
   ["no", false],
 ])("an on/off option reads %s as %p", (word, value) => {
-  expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
+  expect(readCommandConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
 });
 
 const server = "https://db.example";
 
 // The master key is beside the database; that of a libSQL server is in the data directory. A sandbox has its own of both.
-test.each<[Flags, database: string, masterKey: string]>([
+test.each<[CommandLineOptions, database: string, masterKey: string]>([
   [{}, "/d/tvs.db", "/d/master.key"],
   [{ database: "file:/elsewhere/x.db" }, "/elsewhere/x.db", "/elsewhere/master.key"],
   [{ database: "file:///elsewhere/x.db" }, "/elsewhere/x.db", "/elsewhere/master.key"],
@@ -151,7 +156,7 @@ test.each<[Flags, database: string, masterKey: string]>([
   [{ database: "file:/d/sandbox.db" }, "/d/sandbox.db", "/d/sandbox-master.key"],
   [{ sandbox: true, database: server }, server, "/d/sandbox-master.key"],
 ])("the options --data /d and %j name the database %s and the master key %s", (flags, place, masterKey) => {
-  const { database, masterKeyFile } = readConfig({ data: "/d", ...flags }, nothing);
+  const { database, masterKeyFile } = readCommandConfig({ data: "/d", ...flags }, nothing);
   expect([database.kind === "file" ? database.file : database.url, masterKeyFile]).toEqual([
     place,
     masterKey,
@@ -230,10 +235,10 @@ test.each<[string, string | undefined, RegExp]>([
   (name, value, message) => {
     for (const read of [
       () => readServeConfig({ [name]: value }, nothing),
-      () => readServeConfig(nothing, { [variableName(name)]: value }),
+      () => readServeConfig(nothing, { [envVariableOf(name)]: value }),
     ]) {
       const line = refusalOf(read);
-      expect(line).toStartWith(`--${name} (${variableName(name)}) `);
+      expect(line).toStartWith(`--${name} (${envVariableOf(name)}) `);
       expect(line).toMatch(message);
       expect(line).not.toContain("\n");
     }

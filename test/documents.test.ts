@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { TvsCommand } from "../cli/command.ts";
 import { rootCommand as commandTable } from "../cli/commands.ts";
-import { headingId } from "../src/manual.ts";
+import { headingIdOf } from "../src/manual.ts";
 import { filesBelow, read, root } from "./harness/repository.ts";
 
 const documents = [
@@ -20,7 +20,7 @@ function anchorsOf(text: string): string[] {
   const seen = new Map<string, number>();
   const headings = text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/^#{1,6} (.+)$/gm);
   return [...headings].map(([, title = ""]) => {
-    const id = headingId(title);
+    const id = headingIdOf(title);
     const times = seen.get(id) ?? 0;
     seen.set(id, times + 1);
     return times === 0 ? id : `${id}-${times}`;

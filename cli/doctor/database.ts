@@ -1,9 +1,9 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { type Check, type Finding, fail, nameChecks, ok, runChecks } from "../../src/domain/checks.ts";
+import { type Check, type Finding, fail, nameChecks, ok, runHealthChecks } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
-import { checkClockDifference, readClockAhead } from "../../src/domain/database-clock.ts";
+import { checkClockDifference, measureClockDifference } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRingOf, lastKeyChangeAt, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
@@ -16,8 +16,8 @@ import { readDatabaseClock } from "../../src/store/leader.ts";
 import { masterKeyCheckSettingName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegisterError } from "../register/register.ts";
-import { checkLog, oldestAttestation } from "./log.ts";
-import { type CertificateFacts, checkReceivers, checkSettings } from "./service.ts";
+import { checkEvidenceLog, readOldestAttestation } from "./log.ts";
+import { type ClientCertificateFacts, checkSettings, checkWebhookReceivers } from "./service.ts";
 
 /** The largest database, in bytes, whose pages are all checked without `--full`. The check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
@@ -26,7 +26,7 @@ const smallTables = "settings partners api_keys certificates signing_keys quota_
 /** How far the clock may be behind stored times, in ms. NTP may set a clock back by seconds. */
 const clockToleranceMs = 60_000;
 
-type DatabaseReport = CertificateFacts & {
+type DatabaseReport = ClientCertificateFacts & {
   readonly checks: readonly Check[];
   /** The stored check value of the master key; null if no database exists, absent if it cannot be read. */
   readonly masterKeyCheck?: string | null;
@@ -91,7 +91,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const endpoints = (await stores.webhooks.endpoints()).filter((one) => one.disabledReason === null);
   const certificates = await stores.partners.certificates();
   const areKeysThere = ["active", "pending"].every((state) => keys.some((key) => key.state === state));
-  const oldest = await oldestAttestation(stores.evidence);
+  const oldest = await readOldestAttestation(stores.evidence);
   return {
     checks: [
       ...nameChecks({
@@ -99,14 +99,14 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
         clock: checkClock([newestAt ?? 0, lastKeyChangeAt({ keys })], options.now),
         "database-clock":
           driver.kind === "remote"
-            ? checkClockDifference(await readClockAhead(() => readDatabaseClock(driver), systemClock))
+            ? checkClockDifference(await measureClockDifference(() => readDatabaseClock(driver), systemClock))
             : [],
       }),
       ...(areKeysThere
         ? await checkReadings({ stores, stored, keys, options })
         : nameChecks({ "signing-keys": fail("no active or no pending key", "restore a backup") })),
       ...checkSettings(stored, options.config, { oldest, now: options.now }),
-      ...nameChecks({ "webhook-receivers": await checkReceivers(endpoints) }),
+      ...nameChecks({ "webhook-receivers": await checkWebhookReceivers(endpoints) }),
     ],
     masterKeyCheck: stored.get(masterKeyCheckSettingName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
@@ -126,8 +126,8 @@ async function checkReadings({ stores, stored, keys, options: { config, now } }:
   const areWebhooksHeld = stored.get(holdWebhooksSettingName) === "true";
   const issuer = config.issuer ?? stored.get("issuer");
   return [
-    ...runChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld }),
-    ...(await checkLog(readings.log, stores.evidence, { config, issuer })),
+    ...runHealthChecks({ now, readings, keys: keyRingOf(keys), credentials, areWebhooksHeld }),
+    ...(await checkEvidenceLog(readings.log, stores.evidence, { config, issuer })),
   ];
 }
 
@@ -172,7 +172,7 @@ function checkClock(times: readonly number[], now: number): Finding {
 }
 
 /** Checks that the native database engine loads, which the executable first unpacks into a temp folder. */
-export async function checkEngine(): Promise<Finding> {
+export async function checkDatabaseEngine(): Promise<Finding> {
   try {
     const connection = await openConnection(":memory:");
     const [row] = connection.all("SELECT sqlite_version() AS version");

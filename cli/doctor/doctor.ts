@@ -1,30 +1,30 @@
 import {
+  type CommandLineOptions,
   type Config,
   type Environment,
-  type Flags,
-  readConfig,
+  readCommandConfig,
   readServeConfig,
   type ServeConfig,
 } from "../../src/config.ts";
 import { type Check, type Finding, fail, nameChecks, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { shellWord } from "../../src/domain/plain-text.ts";
-import { environmentOf, flag, version } from "../command.ts";
+import { quoteShellWord } from "../../src/domain/plain-text.ts";
+import { readEnvironment, toggle, tvsVersion } from "../command.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { noRegisterError, requireOwnFolder } from "../register/register.ts";
-import { escapeControls, exitCodes, formatList, hang, print, printNote } from "../terminal/output.ts";
-import { checkDatabase, checkEngine } from "./database.ts";
+import { noRegisterError, refuseForeignFolder } from "../register/register.ts";
+import { escapeUnprintable, exitCodes, formatList, hang, print, printNote } from "../terminal/output.ts";
+import { checkDatabase, checkDatabaseEngine } from "./database.ts";
 import * as machine from "./machine.ts";
-import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
+import { checkClientCertificates, checkSigning, checkTrustedProxies } from "./service.ts";
 
 export const doctorCommand = tvsCommand("doctor", {
-  args: { full: flag() },
+  args: { full: toggle() },
   async run({ args }) {
-    const environment = environmentOf(args as Flags, { all: true });
-    const serving = checkConfiguration(args as Flags, environment);
-    const config = readConfig(args as Flags, environment);
-    requireOwnFolder(config);
+    const environment = readEnvironment(args as CommandLineOptions, { all: true });
+    const serving = checkConfiguration(args as CommandLineOptions, environment);
+    const config = readCommandConfig(args as CommandLineOptions, environment);
+    refuseForeignFolder(config);
     const { checks, isMissing = false } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
     const shown = checks.map(({ name, result, found, ...check }) => {
@@ -37,7 +37,7 @@ export const doctorCommand = tvsCommand("doctor", {
 });
 
 function adviceText({ advice, command }: Pick<Check, "advice" | "command">): string | null {
-  const words = command && `tvs ${command.map((word) => shellWord(word)).join(" ")}`;
+  const words = command && `tvs ${command.map((word) => quoteShellWord(word)).join(" ")}`;
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
@@ -45,14 +45,14 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = formatList(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
-    advice ? [hang("  ", escapeControls(`${name}: ${advice}`), { indent: 6 })] : [],
+    advice ? [hang("  ", escapeUnprintable(`${name}: ${advice}`), { indent: 6 })] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }
 
 type Serving = { readonly finding: Finding; readonly config: ServeConfig | undefined };
 
-function checkConfiguration(flags: Flags, environment: Environment): Serving {
+function checkConfiguration(flags: CommandLineOptions, environment: Environment): Serving {
   try {
     const config = readServeConfig(flags, environment);
     return { finding: ok("flags and environment are valid"), config };
@@ -68,21 +68,21 @@ async function examine(config: Config, serving: Serving, full: boolean) {
   const { config: served } = serving;
   const checks = [
     ...nameChecks({
-      runtime: machine.checkRuntime(version),
+      runtime: machine.checkRuntime(tvsVersion),
       configuration: serving.finding,
       "data-directory": machine.checkDataDirectory(config),
       "file-modes": machine.checkFileModes(config),
-      disk: machine.checkDisk(config),
+      disk: machine.checkDiskSpace(config),
       "master-key": machine.checkMasterKey(config, database.masterKeyCheck),
-      "database-engine": await checkEngine(),
+      "database-engine": await checkDatabaseEngine(),
     }),
     ...database.checks,
     ...nameChecks({
       signing: await checkSigning(config),
       "temp-directory": machine.checkTempDirectory(process.env),
-      "file-descriptors": machine.checkDescriptors(),
-      tls: machine.checkTls(served?.tls, now),
-      proxy: served === undefined ? [] : checkProxy(served),
+      "file-descriptors": machine.checkFileDescriptors(),
+      tls: machine.checkTlsCertificate(served?.tls, now),
+      proxy: served === undefined ? [] : checkTrustedProxies(served),
       "client-certificates":
         served === undefined ? [] : checkClientCertificates(served, { ...database, now }),
       "time-sync": await machine.checkTimeSync(),

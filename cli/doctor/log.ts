@@ -6,13 +6,13 @@ import { type Check, type Finding, fail, nameChecks, ok, warn } from "../../src/
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
-import { databaseBehindAdvice, describeLoss } from "../../src/domain/evidence/checkpoint.ts";
-import { formatLeaves, originOf } from "../../src/domain/evidence/log.ts";
+import { databaseBehindAdvice, describeLostEntries } from "../../src/domain/evidence/checkpoint.ts";
+import { formatLeafCount, logOriginOf } from "../../src/domain/evidence/log.ts";
 import {
-  keepForever,
+  foreverRetention,
   parseRetention,
-  readRetention,
-  retentionSetting,
+  readRetentionSetting,
+  retentionSettingName,
 } from "../../src/domain/evidence/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { LogFigures, LogStore } from "../../src/store/evidence/log.ts";
@@ -24,7 +24,7 @@ function secretsAtHand(config: Config) {
   return masterKey === undefined ? null : deriveSecrets(masterKey);
 }
 
-export async function checkLog(
+export async function checkEvidenceLog(
   figures: LogFigures | null,
   store: LogStore,
   { config, issuer }: { config: Config; issuer: string | undefined },
@@ -37,10 +37,10 @@ export async function checkLog(
 }
 
 function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefined): Finding {
-  const found = `${origin}, ${formatLeaves(size)}`;
-  if (issuer === undefined || size === 0 || originOf(issuer, log) === origin) return ok(found);
+  const found = `${origin}, ${formatLeafCount(size)}`;
+  if (issuer === undefined || size === 0 || logOriginOf(issuer, log) === origin) return ok(found);
   const advice =
-    `its name is no longer the issuer's (${originOf(issuer, log)}): partners find the log by it. If the new ` +
+    `its name is no longer the issuer's (${logOriginOf(issuer, log)}): partners find the log by it. If the new ` +
     'address is to stay, tvs log new --reason "new address"';
   return warn(found, advice);
 }
@@ -49,7 +49,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
   const file = pinnedCheckpointFile(config);
   try {
     const note = openPinnedCheckpoint(file).read();
-    const loss = await describeLoss(note, { store, secrets: secretsAtHand(config) });
+    const loss = await describeLostEntries(note, { store, secrets: secretsAtHand(config) });
     if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, databaseBehindAdvice);
     if (note === null && signedSize === 0) return ok("none yet; it is written with the first checkpoint");
     if (note === null) {
@@ -71,7 +71,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 const dayMs = 86_400_000;
 
 /** Reads id and signed time (ms) of the oldest attestation. @returns null if it is also the newest, which retention keeps */
-export async function oldestAttestation(store: LogStore) {
+export async function readOldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
   if (row === undefined || row.id === (await store.lastId())) return null;
   const signed = readSignedClaims(row.jws);
@@ -82,13 +82,13 @@ export async function oldestAttestation(store: LogStore) {
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
-  { oldest, now }: { oldest: Awaited<ReturnType<typeof oldestAttestation>>; now: number },
+  { oldest, now }: { oldest: Awaited<ReturnType<typeof readOldestAttestation>>; now: number },
 ): Finding {
   const secrets = secretsAtHand(config);
-  const retention = stored.get(retentionSetting) ?? keepForever;
+  const retention = stored.get(retentionSettingName) ?? foreverRetention;
   const found = `attestations are kept: ${retention}`;
-  if (retention === keepForever || secrets === null) return ok(found);
-  if (!readRetention(stored, secrets).isAuthentic)
+  if (retention === foreverRetention || secrets === null) return ok(found);
+  if (!readRetentionSetting(stored, secrets).isAuthentic)
     return warn(
       `${found}, which nobody has said with this register's master key: nothing is deleted`,
       `find out who can write to the database, then tvs serve --keep-attestations ${retention}`,

@@ -11,7 +11,7 @@ import { type Finding, fail, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOpenFileLimit } from "../../src/metrics/process-use.ts";
-import { isRunnable, runtimeName } from "../program.ts";
+import { describeRuntime, isRunnableFile } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
@@ -27,7 +27,7 @@ const commandMs = 3_000;
 const homeOf = (config: Config) => dirname(config.masterKeyFile);
 
 export function checkRuntime(programVersion: string): Finding {
-  const runtime = runtimeName();
+  const runtime = describeRuntime();
   const found = `tvs ${programVersion} on ${runtime}, ${process.platform} ${process.arch}`;
   if (!runtime.startsWith("Node")) return ok(found);
   return warn(found, "run the tvs executable, or the source with Bun or Deno");
@@ -91,7 +91,7 @@ export function checkFileModes(config: Config): Finding {
 }
 
 /** Checks the disk of the data folder. @param freeBytes gets a folder's free space */
-export function checkDisk(config: Config, freeBytes = freeBytesAt): Finding {
+export function checkDiskSpace(config: Config, freeBytes = freeBytesAt): Finding {
   let folder = homeOf(config);
   while (!fs.existsSync(folder)) folder = dirname(folder);
   const bytes = freeBytes(folder);
@@ -115,7 +115,7 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
     probe = fs.mkdtempSync(join(folder, "tvs-doctor-"));
     const program = join(probe, "probe");
     fs.writeFileSync(program, "", { mode: 0o700 });
-    if (!isRunnable(program)) return warn(`${folder} does not run programs (noexec)`, advice);
+    if (!isRunnableFile(program)) return warn(`${folder} does not run programs (noexec)`, advice);
     return checkLeftEngines(folder, uid) ?? ok(folder);
   } catch {
     return warn(`${folder} cannot be written`, advice);
@@ -145,7 +145,7 @@ function checkLeftEngines(folder: string, uid: number): Finding | null {
   return warn(`${folder}: ${copies}${why}`, advice);
 }
 
-export function checkDescriptors(): Finding {
+export function checkFileDescriptors(): Finding {
   const limit = readOpenFileLimit();
   if (limit === null) return ok("the limit cannot be read on this system");
   const advice = "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)";
@@ -168,7 +168,7 @@ export async function checkTimeSync(): Promise<Finding> {
   }
 }
 
-export function checkTls(tls: ServeConfig["tls"], now: number): Finding {
+export function checkTlsCertificate(tls: ServeConfig["tls"], now: number): Finding {
   if (tls === undefined) return ok("not used");
   try {
     const pem = fs.readFileSync(tls.certFile, "utf8");

@@ -7,12 +7,12 @@ import type { Config, ServeConfig } from "../../src/config.ts";
 import { type Check, type Finding, fail, nameChecks, ok, warn } from "../../src/domain/checks.ts";
 import { resolvesWithin } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { generateKey } from "../../src/domain/keys.ts";
-import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
-import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { generateSigningKey } from "../../src/domain/keys.ts";
+import { findIssuerFlaw, isLoopbackHost } from "../../src/domain/networks.ts";
+import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { isIssuerSet, isSandbox } from "../../src/domain/settings.ts";
 import { readStoredSite } from "../../src/domain/site.ts";
-import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import { openSigner, type ServiceSigner } from "../../src/signing/signer.ts";
 import { checkRetention } from "./log.ts";
 
 /** How long to wait for DNS, in ms; the resolver's own timeout is longer. */
@@ -49,7 +49,7 @@ function checkIssuer(stored: Stored, config: Config): Finding {
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
   if (issuer === undefined) return warn("none yet", advice);
-  const flaw = issuerFlaw(issuer);
+  const flaw = findIssuerFlaw(issuer);
   if (flaw !== null) return warn(`${issuer} is ${flaws[flaw]}`, advice);
   if (config.issuer === undefined && !isIssuerSet(stored))
     return warn(`${issuer} was never set: it is where the service listened`, advice);
@@ -75,13 +75,13 @@ function checkPrivateWebhooks(stored: Stored): Finding {
 
 /** Checks the signing engine that `serve` would use, and measures its speed with a new key. */
 export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Finding> {
-  let signer: ChosenSigner | undefined;
+  let signer: ServiceSigner | undefined;
   try {
-    const secrets = deriveSecrets(newMasterKey());
-    const key = await generateKey(secrets, 2048, Date.now());
+    const secrets = deriveSecrets(generateMasterKey());
+    const key = await generateSigningKey(secrets, 2048, Date.now());
     signer = await openSigner({ secrets, engine: signingEngine, cryptoMbFile });
     await signer.load({ keys: [key], active: key, pending: key });
-    return makeSigningCheck(signer, await measure(signer, key.kid));
+    return makeSigningFinding(signer, await measure(signer, key.kid));
   } catch (error) {
     if (isTvsError(error, "CONFIG_INVALID")) return fail("`tvs serve` would not start", error.message);
     return fail("this runtime cannot sign with RSA", "use the tvs executable, or a current Bun or Deno");
@@ -91,8 +91,8 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
 }
 
 /** Makes the check of a signing engine. @param perSecond its signatures a second */
-export function makeSigningCheck(
-  signer: Pick<ChosenSigner, "engine" | "reason" | "lacksCryptoMb">,
+export function makeSigningFinding(
+  signer: Pick<ServiceSigner, "engine" | "reason" | "lacksCryptoMb">,
   perSecond: number,
 ): Finding {
   const { engine, reason } = signer;
@@ -102,7 +102,7 @@ export function makeSigningCheck(
   return perSecond < slowPerSecond ? warn(found, "give the service more processor time") : ok(found);
 }
 
-async function measure(signer: ChosenSigner, kid: string): Promise<number> {
+async function measure(signer: ServiceSigner, kid: string): Promise<number> {
   let count = 0;
   const startedAt = performance.now();
   const elapsedMs = () => performance.now() - startedAt;
@@ -115,7 +115,7 @@ async function measure(signer: ChosenSigner, kid: string): Promise<number> {
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-export function checkProxy({ host, trustedProxies, tls }: Listening): Finding {
+export function checkTrustedProxies({ host, trustedProxies, tls }: Listening): Finding {
   const isLocal = isLoopbackHost(host);
   const world = trustedProxies.find(isWorld);
   if (world !== undefined)
@@ -139,7 +139,7 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Finding {
 }
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
-export type CertificateFacts = {
+export type ClientCertificateFacts = {
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
   readonly unreadableAt?: string | null;
@@ -149,7 +149,7 @@ const reportedMs = 24 * 3_600_000;
 /** Checks whose `Client-Cert` header is accepted. A certificate is public, so anybody could put it into the header. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
-  { certificates: registered = 0, unreadableAt = null, now }: CertificateFacts & { now: number },
+  { certificates: registered = 0, unreadableAt = null, now }: ClientCertificateFacts & { now: number },
 ): Finding {
   if (clientCertFrom.length === 0) {
     if (registered > 0 && trustedProxies.length > 0 && tls === undefined)
@@ -194,7 +194,7 @@ function isWorld(network: string): boolean {
 
 type Named = { readonly partnerId: string; readonly url: string };
 
-export async function checkReceivers(endpoints: readonly Named[]): Promise<Finding> {
+export async function checkWebhookReceivers(endpoints: readonly Named[]): Promise<Finding> {
   if (endpoints.length === 0) return ok("no endpoint is enabled");
   const hostOf = ({ url }: Named) => new URL(url).hostname.replace(/^\[|\]$/g, "");
   const hosts = [...new Set(endpoints.map(hostOf))];

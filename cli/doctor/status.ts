@@ -1,15 +1,15 @@
 import { basename } from "node:path";
-import { describeSpan, isoTime } from "../../src/domain/clock.ts";
-import { formatLeaves } from "../../src/domain/evidence/log.ts";
-import { describeLicensed, readFigures } from "../../src/domain/status.ts";
+import { formatDuration, isoTime } from "../../src/domain/clock.ts";
+import { formatLeafCount } from "../../src/domain/evidence/log.ts";
+import { describeLicensedCount, readFigures } from "../../src/domain/status.ts";
 import { configOf } from "../command.ts";
-import { type CommandContext, withContext } from "../open.ts";
+import { type CommandContext, withRegister } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { formatRecord, print } from "../terminal/output.ts";
 
 export const statusCommand = tvsCommand("status", {
   async run({ args }) {
-    const status = await withContext(configOf(args), readStatus);
+    const status = await withRegister(configOf(args), readStatus);
     print(args, status, () => statusText(status));
   },
 });
@@ -48,7 +48,7 @@ function statusText(status: Status): string {
     policy: status.policyVersion,
     teachers: teachers.total,
     licenses: `${VALID} VALID, ${EXPIRED} EXPIRED, ${REVOKED} REVOKED, ${NOT_FOUND} NOT_FOUND${about}`,
-    licensed: describeLicensed(teachers),
+    licensed: describeLicensedCount(teachers),
     partners: `${partners.total}${partners.disabled === 0 ? "" : `, ${partners.disabled} of them disabled`}`,
     attestations: `${attestations.total}, ${attestations.today} today, ${attestations.lastHour} in the last hour`,
     "newest attestation": attestations.newestAt,
@@ -66,16 +66,17 @@ function statusText(status: Status): string {
 }
 
 function keyText(key: Status["keys"]["active"], since: string): string | null {
-  return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
+  return key === null ? null : `${key.kid}, ${since} ${formatDuration(key.ageSeconds * 1_000)}`;
 }
 
 function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not begun yet" };
   const { leaves, waiting, checkpoint } = log;
-  const age = (time: string) => describeSpan(Date.parse(at) - Date.parse(time));
-  const signed = checkpoint && `${formatLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
+  const age = (time: string) => formatDuration(Date.parse(at) - Date.parse(time));
+  const signed =
+    checkpoint && `${formatLeafCount(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`;
   return {
-    "evidence log": `${formatLeaves(leaves)}, ${waiting} waiting`,
+    "evidence log": `${formatLeafCount(leaves)}, ${waiting} waiting`,
     "newest checkpoint": signed ?? "none yet",
   };
 }

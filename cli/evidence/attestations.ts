@@ -1,48 +1,52 @@
 import { Buffer } from "node:buffer";
 import {
-  type AttestationCheck,
+  type AttestationCheckResult,
   checkAttestation,
   decodeAttestation,
 } from "../../src/domain/attestation-check.ts";
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { createEvidenceReader, type Inclusion, requireHead } from "../../src/domain/evidence/log.ts";
+import {
+  createEvidenceReader,
+  type LeafInclusionProof,
+  requireCheckpointHead,
+} from "../../src/domain/evidence/log.ts";
 import {
   describeRetention,
-  mayBePruned,
+  isPossiblyDeleted,
   type RetentionState,
   readRetentionState,
 } from "../../src/domain/evidence/retention.ts";
-import { leafHash } from "../../src/domain/evidence/tree.ts";
+import { leafHashOf } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
+import { parseTeacherKey, requireTeacher } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
-import type { EnvelopeItem, Position } from "../../src/partner/input.ts";
+import type { EnvelopeItem, EnvelopePosition } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
-import { byName, flag, group, operand, option } from "../command.ts";
+import { byName, group, operand, option, toggle } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
-import { limitArg, sinceArg } from "../terminal/lists.ts";
+import { limitOption, sinceOption } from "../terminal/lists.ts";
 import {
-  type Columns,
   exitCodes,
   formatList,
   formatRecord,
+  formatTerminalJson,
   hint,
   print,
   printList,
   printNote,
-  safeJson,
+  type TableColumns,
 } from "../terminal/output.ts";
-import { openSources, readSource } from "../verify/files.ts";
-import { logWriterOf, noLogError } from "./open-evidence.ts";
+import { openInputs, readEnvelopeItems } from "../verify/files.ts";
+import { logWriterOf, missingLogError } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand("attestations prove", {
-  args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: flag() },
+  args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: toggle() },
   prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
     const leaf = await leafOf(operator, args);
@@ -50,7 +54,7 @@ const proveCommand = operatorCommand("attestations prove", {
     const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
     await file?.write(proof);
     const { index, size, hashes, checkpoint } = inclusion;
-    const { origin } = requireHead(checkpoint);
+    const { origin } = requireCheckpointHead(checkpoint);
     const leafHash = Buffer.from(leaf).toString("hex");
     const path = { leafHash, leafIndex: index, treeSize: size, hashes: hashes.map(encodeBase64) };
     print(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));
@@ -69,14 +73,14 @@ async function leafOf(
     throw new TvsError("USAGE", "--leaf must be 64 lower-case hex digits");
   }
   const one = await attestations.find((id ?? "").trim().toLowerCase());
-  if (one !== null) return leafHash(one.jws);
+  if (one !== null) return leafHashOf(one.jws);
   throw new TvsError(
     "NOT_KNOWN",
     "no attestation has this verification id; of one that was deleted by age the leaf is still there, see --leaf",
   );
 }
 
-async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclusion> {
+async function prove(operator: CommandContext, leaf: Uint8Array): Promise<LeafInclusionProof> {
   const { evidence } = operator;
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
@@ -85,7 +89,7 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<Inclus
     found = await reader.inclusion(leaf);
   }
   if (found !== null) return found;
-  if ((await evidence.logs()).length === 0) throw noLogError();
+  if ((await evidence.logs()).length === 0) throw missingLogError();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
@@ -99,7 +103,8 @@ const checkCommand = operatorCommand("attestations check", {
   async act(operator, args) {
     const { attestations } = operator;
     const kept = await readRetentionState(operator);
-    const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
+    const check: Check = (item) =>
+      checkAttestation(item, attestations.find, (id) => isPossiblyDeleted(kept, id));
     const results = await checkFile(args.file, check);
     print(args, results.map(describeCheck), () => checkTable(results));
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
@@ -108,14 +113,14 @@ const checkCommand = operatorCommand("attestations check", {
   },
 });
 
-type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
-type Located = AttestationCheck & { readonly place: Position };
+type Check = (item: EnvelopeItem) => Promise<AttestationCheckResult>;
+type Located = AttestationCheckResult & { readonly place: EnvelopePosition };
 
 /** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if there are none, or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
-  for await (const source of openSources([file], process.stdin, [])) {
-    for await (const item of readSource(source)) {
+  for await (const source of openInputs([file], process.stdin, [])) {
+    for await (const item of readEnvelopeItems(source)) {
       if (results.push({ ...(await check(item)), place: item.place }) > maxChecked)
         throw new TvsError("INPUT_UNREADABLE", `${file} holds more than ${maxChecked} envelopes; split it`);
     }
@@ -164,10 +169,10 @@ function exitCodeOf(results: readonly Located[]): number {
 const listCommand = operatorCommand("attestations list", {
   args: {
     partner: partnerOption,
-    teacher: option("REF", teacherKeyOf),
+    teacher: option("REF", parseTeacherKey),
     key: option("KEYID"),
-    since: sinceArg("Only"),
-    limit: limitArg(50),
+    since: sinceOption("Only"),
+    limit: limitOption(50),
   },
   async act(operator, args) {
     const { attestations, partners, teachers } = operator;
@@ -213,7 +218,7 @@ async function credentialOf(partners: PartnerStore, text: string, partnerId: str
   return { partnerId: owner, credential, since: key?.createdAt, until };
 }
 
-const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {
+const attestationColumns: TableColumns<ReturnType<typeof describeAttestation>> = {
   VERIFICATION: "verificationId",
   AT: "verifiedAt",
   PARTNER: "partnerId",
@@ -254,11 +259,11 @@ function describe(one: Attestation) {
 function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
   const members = formatRecord({ ...kept, context: one.context });
-  return `${members}\n\nsigned claims\n${safeJson(claims)}\n\nsignature\n${jws}`;
+  return `${members}\n\nsigned claims\n${formatTerminalJson(claims)}\n\nsignature\n${jws}`;
 }
 
 function notFound(id: string, kept: RetentionState): TvsError {
-  const message = mayBePruned(kept, id)
+  const message = isPossiblyDeleted(kept, id)
     ? `it can no longer be said whether this was attested: ${describeRetention(kept)}`
     : "no attestation has this verification id or request id; `tvs attestations list` shows the newest";
   return new TvsError("NOT_KNOWN", message);

@@ -2,18 +2,18 @@
 
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { decodeHash } from "../../src/partner/base64.ts";
-import { type Checkpoint, openCheckpoint, readOrigin } from "../../src/partner/log-checkpoint.ts";
+import { decodeBase64Hash } from "../../src/partner/base64.ts";
+import { type Checkpoint, splitLogOrigin, verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import type { LogState, RememberedCheckpoint } from "../../src/partner/log-state.ts";
 import { isConsistent, isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
-import { operand, option, readRepeated } from "../command.ts";
+import { operand, option, readRepeatedOption } from "../command.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { escapeControls, exitCodes, formatRecord, print } from "../terminal/output.ts";
-import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
-import { readLogKeys, readStateFile, rememberInStateFile } from "./log-state.ts";
+import { escapeUnprintable, exitCodes, formatRecord, print } from "../terminal/output.ts";
+import { defaultFetchTimeoutMs, fetchBounded, parseHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
+import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "./log-state.ts";
 
 /** How far a checkpoint's time may be ahead of this machine's clock, in ms. `tvs verify` allows as much. */
 const aheadMs = 60_000;
@@ -30,18 +30,18 @@ type Tree = Pick<Checkpoint, "size" | "root">;
 
 export const logCheckCommand = tvsCommand("log check", {
   args: {
-    url: operand(readHttpUrl),
+    url: operand(parseHttpUrl),
     "log-key": { ...option("KEY"), required: true },
     "log-state": { ...option("FILE"), required: true },
     ...timeoutArg,
   },
   async run({ args, rawArgs }) {
-    const keys = await readLogKeys(readRepeated(rawArgs, "log-key") ?? [args["log-key"]]);
+    const keys = await readTrustedLogKeys(readRepeatedOption(rawArgs, "log-key") ?? [args["log-key"]]);
     const file = args["log-state"];
     const state = readStateFile("--log-state", file);
     const { origin: host, pathname } = args.url;
     const base = `${host}${pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
-    const routes = { base, timeoutMs: args.timeout ?? defaultTimeoutMs };
+    const routes = { base, timeoutMs: args.timeout ?? defaultFetchTimeoutMs };
     const body = await get(routes, "checkpoint", "for its newest checkpoint");
     if (body === null)
       throw undecidable("the log has no checkpoint yet, or another service is at that address");
@@ -65,12 +65,12 @@ export const logCheckCommand = tvsCommand("log check", {
 
 /** Replaces control characters in a note, which could otherwise control the terminal. */
 function shownAs(note: string): string {
-  return note.split("\n").map(escapeControls).join("\n");
+  return note.split("\n").map(escapeUnprintable).join("\n");
 }
 
 /** Verifies the checkpoint that the log shows now. @throws TvsError INPUT_UNREADABLE */
 async function open(body: Uint8Array, keys: readonly VerifierKey[]): Promise<Checkpoint> {
-  const checkpoint = await openCheckpoint(body, keys);
+  const checkpoint = await verifyCheckpoint(body, keys);
   if (checkpoint instanceof Refusal) throw undecidable(whyNotOpened(checkpoint, body));
   if (checkpoint.seconds * 1000 <= Date.now() + aheadMs) return checkpoint;
   throw undecidable(
@@ -123,10 +123,10 @@ async function compare(shown: Checkpoint, state: LogState, log: LogRoutes) {
 
 /** Finds the seen checkpoints of the nearest logs before and after a log. Logs between may not have been seen. */
 function neighbours(origin: string, state: LogState) {
-  const own = readOrigin(origin);
-  const numberOf = (seen: RememberedCheckpoint) => readOrigin(seen.origin).number;
+  const own = splitLogOrigin(origin);
+  const numberOf = (seen: RememberedCheckpoint) => splitLogOrigin(seen.origin).number;
   const logs = [...state.values()]
-    .filter((seen) => readOrigin(seen.origin).service === own.service)
+    .filter((seen) => splitLogOrigin(seen.origin).service === own.service)
     .sort((a, b) => numberOf(a) - numberOf(b));
   return {
     before: logs.findLast((seen) => numberOf(seen) < own.number),
@@ -157,7 +157,7 @@ async function isGrown(log: LogRoutes, from: Tree, to: Tree): Promise<boolean | 
 
 function readHashes(json: JsonValue | Refusal): Uint8Array<ArrayBuffer>[] {
   const texts = !(json instanceof Refusal) && isJsonObject(json) ? json.hashes : null;
-  const hashes = Array.isArray(texts) ? texts.map((one) => decodeHash(String(one))) : [null];
+  const hashes = Array.isArray(texts) ? texts.map((one) => decodeBase64Hash(String(one))) : [null];
   if (hashes.every((hash) => hash !== null)) return hashes;
   throw undecidable("the log sent something else as a proof of consistency");
 }

@@ -16,7 +16,7 @@ import { discardFile, errorCodeOf, replaceFile, writeTemporaryFile } from "../..
 import { readSmallFile } from "../safe/input-file.ts";
 
 /** Reads log keys. @param values verifier keys, or files with one a line (`tvs log key`) @throws TvsError INPUT_UNREADABLE */
-export async function readLogKeys(values: readonly string[]): Promise<VerifierKey[]> {
+export async function readTrustedLogKeys(values: readonly string[]): Promise<VerifierKey[]> {
   const keys: VerifierKey[] = [];
   for (const value of values) {
     const alone = await readVerifierKey(value);

@@ -2,11 +2,11 @@ import { Buffer } from "node:buffer";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
+import { type AuditResult, auditEvidenceLog } from "../../src/domain/evidence/audit.ts";
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
-import { readHead, requireHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
+import { readCheckpointHead, requireCheckpointHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { byName, flag, group, option } from "../command.ts";
+import { byName, group, option, toggle } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -19,19 +19,19 @@ import {
   printNote,
   wrapSentence,
 } from "../terminal/output.ts";
-import { createBar } from "../terminal/progress.ts";
+import { createProgressBar } from "../terminal/progress.ts";
 import { logCheckCommand } from "./check.ts";
-import { logDependencies, logWriterOf, noLogError } from "./open-evidence.ts";
+import { logDependenciesOf, logWriterOf, missingLogError } from "./open-evidence.ts";
 
 /** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
 const settleMs = 1_000;
 
 const auditCommand = operatorCommand("log audit", {
-  args: { signatures: flag() },
+  args: { signatures: toggle() },
   async act(operator, args) {
     const { evidence: store, secrets, pinned, keys } = operator;
-    const bar = createBar({ label: "audit", unit: "leaves" });
-    const result = await auditLog({
+    const bar = createProgressBar({ label: "audit", unit: "leaves" });
+    const result = await auditEvidenceLog({
       ...{ store, secrets, allSignatures: args.signatures === true },
       // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
       pinned: pinned.read(),
@@ -40,7 +40,7 @@ const auditCommand = operatorCommand("log audit", {
       onProgress: (done, total) => bar.show(done, { total }),
     }).finally(bar.stop);
     // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.
-    if (result === null) throw new TvsError("REGISTER_MISSING", noLogError().message);
+    if (result === null) throw new TvsError("REGISTER_MISSING", missingLogError().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
@@ -87,22 +87,22 @@ const newCommand = operatorCommand("log new", {
       ),
       required: true,
     },
-    "accept-loss": flag(),
+    "accept-loss": toggle(),
     ...yesArg,
     ...actorArg,
   },
   async act(operator, args) {
     const { evidence, pinned, settingsInForce } = operator;
-    if ((await evidence.logs()).length === 0 && pinned.read() === null) throw noLogError();
+    if ((await evidence.logs()).length === 0 && pinned.read() === null) throw missingLogError();
     if (args["accept-loss"] !== true) await logWriterOf(operator).reconcile();
     await confirm(
       args,
       "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",
     );
     const { issuer } = settingsInForce;
-    const log = await beginNextLog({ ...logDependencies(operator), issuer }, args.reason);
+    const log = await beginNextLog({ ...logDependenciesOf(operator), issuer }, args.reason);
     const size = (await logWriterOf(operator).checkpoint())?.size ?? 0;
-    const previous = readHead(log.previous);
+    const previous = readCheckpointHead(log.previous);
     const { origin, reason } = log;
     const [previousOrigin, previousSize] = [previous?.origin ?? null, previous?.size ?? null];
     const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
@@ -126,12 +126,12 @@ function readReason(text: string, flag: string): string {
 
 const checkpointCommand = operatorCommand("log checkpoint", {
   async act(operator, args) {
-    if ((await operator.evidence.logs()).length === 0) throw noLogError();
+    if ((await operator.evidence.logs()).length === 0) throw missingLogError();
     const newest = await logWriterOf(operator).checkpoint();
     if (newest === null)
       throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
     const { signedAt, note } = newest;
-    const { origin, size, root } = requireHead(note);
+    const { origin, size, root } = requireCheckpointHead(note);
     const described = { origin, size, root: Buffer.from(root).toString("base64") };
     print(args, { ...described, signedAt: isoTime(signedAt), note }, () => note);
   },
@@ -140,7 +140,7 @@ const checkpointCommand = operatorCommand("log checkpoint", {
 const keyCommand = operatorCommand("log key", {
   async act({ evidence }, args) {
     const logs = (await evidence.logs()).reverse();
-    if (logs.length === 0) throw noLogError();
+    if (logs.length === 0) throw missingLogError();
     const described = await Promise.all(
       logs.map(async (log) => {
         const { origin, begunAt, reason, previous } = log;

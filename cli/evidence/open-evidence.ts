@@ -8,11 +8,11 @@ import { log } from "../../src/logger.ts";
 import type { CommandContext } from "../open.ts";
 
 /** Makes the error of a command that needs a log, if no `tvs serve` has begun one yet. */
-export function noLogError(): TvsError {
+export function missingLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-export function logDependencies({ config, pinned, secrets, clock, evidence: store }: CommandContext) {
+export function logDependenciesOf({ config, pinned, secrets, clock, evidence: store }: CommandContext) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
   const unpinned =
@@ -30,11 +30,11 @@ export function logDependencies({ config, pinned, secrets, clock, evidence: stor
 
 /** Creates the log's writer. @param store by default the command's own; the leader's store checks its lease */
 export function logWriterOf(operator: CommandContext, store = operator.evidence): LogWriter {
-  return createLogWriter({ ...logDependencies(operator), store });
+  return createLogWriter({ ...logDependenciesOf(operator), store });
 }
 
 /** Prepares the log for signing, and begins the first log. @throws TvsError LOG_BEHIND if the database is behind */
-export async function openLog(operator: CommandContext): Promise<void> {
+export async function openEvidenceLog(operator: CommandContext): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).reconcile();
   await ensureLog({ store, secrets, clock, issuer: settingsInForce.issuer });

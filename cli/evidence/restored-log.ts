@@ -1,12 +1,12 @@
 /** Decides how the evidence log continues when `tvs restore` replaces a database by a backup (decision D13.4). */
 
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
-import type { WriteContext } from "../../src/domain/changes.ts";
+import type { ActorAndClock } from "../../src/domain/changes.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { readHead } from "../../src/domain/evidence/log.ts";
+import { readCheckpointHead } from "../../src/domain/evidence/log.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
-import { readOrigin } from "../../src/partner/log-checkpoint.ts";
+import { splitLogOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -24,11 +24,11 @@ import { findMasterKey } from "../safe/vault.ts";
  * @returns the log, and a function to be called after the replacement, which pins its checkpoint; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
-export async function settleRestoredLog(restored: Driver, config: Config, acting: WriteContext) {
+export async function continueLogAfterRestore(restored: Driver, config: Config, acting: ActorAndClock) {
   const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
   const store = createLogStore(restored, acting);
   let note = file.read();
-  const [current, known] = [(await store.logs()).at(-1), readHead(note)];
+  const [current, known] = [(await store.logs()).at(-1), readCheckpointHead(note)];
   if (current === undefined && known === null) return null;
   const masterKey = findMasterKey(config);
   if (masterKey === undefined) {
@@ -54,11 +54,11 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
     return { log: { isNew: false, origin, previousOrigin: null, previousSize: null, lost: 0 }, pin };
   }
   const stored = (await createSettingsStore(restored).read()).get("issuer");
-  const service = readOrigin(current?.origin ?? known?.origin ?? "").service.replace(/\/log$/, "");
+  const service = splitLogOrigin(current?.origin ?? known?.origin ?? "").service.replace(/\/log$/, "");
   const issuer = config.issuer ?? stored ?? `https://${service}`;
   const { origin, previous } = await beginNextLog({ ...dependencies, issuer }, "a backup was restored");
   const { size = 0 } = (await writer.checkpoint()) ?? {};
-  const last = readHead(previous);
+  const last = readCheckpointHead(previous);
   const [previousOrigin, previousSize] = [last?.origin ?? null, last?.size ?? null];
   const lost = Math.max(0, (previousSize ?? 0) - size);
   return { log: { isNew: true, origin, previousOrigin, previousSize, lost }, pin };
@@ -68,7 +68,7 @@ export async function settleRestoredLog(restored: Driver, config: Config, acting
  * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log has begun, because the backup
  * lacks entries that were signed for, or no checkpoint is pinned. `lost`: the number of these entries.
  */
-export type RestoredLog = NonNullable<Awaited<ReturnType<typeof settleRestoredLog>>>["log"];
+export type RestoredLog = NonNullable<Awaited<ReturnType<typeof continueLogAfterRestore>>>["log"];
 
 /** Whether nothing that was signed for is lost or changed. A changed checkpoint is a change too. */
 async function isWhole(writer: LogWriter): Promise<boolean> {

@@ -1,14 +1,14 @@
 /** Commands for a partner's API keys and client certificates, and options that partner commands share. */
 
-import type { CredentialUses } from "../../src/domain/attestations.ts";
-import { parseFingerprint, readClientCertificate } from "../../src/domain/certificates.ts";
+import type { CredentialUsage } from "../../src/domain/attestations.ts";
+import { parseFingerprint, readCertificateFile } from "../../src/domain/certificates.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { type EventFilter, teacherChoices } from "../../src/domain/event-filter.ts";
+import { type EventFilter, teacherFilters } from "../../src/domain/event-filter.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { type ArgsOf, byName, group, operand, option } from "../command.ts";
+import { type ArgValues, byName, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
@@ -16,7 +16,6 @@ import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
-  type Columns,
   formatList,
   formatRecord,
   hint,
@@ -24,6 +23,7 @@ import {
   print,
   printList,
   printNote,
+  type TableColumns,
   wrapSentence,
 } from "../terminal/output.ts";
 
@@ -41,12 +41,12 @@ export const eventArgs = {
     `Which events it is notified of: all (default), or some of ${eventTypes.join(", ")}`,
   ),
   teachers: choiceOption(
-    teacherChoices,
+    teacherFilters,
     "Events about which teachers: all (default), or only those that it has verified, or those that it watches",
   ),
 } as const;
 
-export function readEventFilter({ events, teachers }: ArgsOf<typeof eventArgs>): Partial<EventFilter> {
+export function readEventFilter({ events, teachers }: ArgValues<typeof eventArgs>): Partial<EventFilter> {
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }
 
@@ -63,7 +63,7 @@ async function apiKeyIds({ partners, clock }: CommandContext) {
   });
 }
 
-export const apiKeyColumns: Columns<ReturnType<typeof describeApiKey>> = {
+export const apiKeyColumns: TableColumns<ReturnType<typeof describeApiKey>> = {
   KEY: "keyId",
   STATE: "state",
   CREATED: "createdAt",
@@ -93,7 +93,7 @@ const issueKeyCommand = operatorCommand("partners key issue", {
 /** The most attestations that are counted for a revoked key. Counting so many takes some seconds. */
 const maxLooked = 500_000;
 
-function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): string {
+function usesText({ count, isAll, firstAt }: CredentialUsage, keyId: string): string {
   const listed = `tvs attestations list --key ${keyId} --limit 100000`;
   if (count === 0 && isAll) return "no answer that is kept was given to it";
   if (firstAt === null) return `whether answers were given to it: ${listed}`;
@@ -143,7 +143,7 @@ export const partnerKeysCommand = group(
   byName(issueKeyCommand, revokeKeyCommand, listKeysCommand),
 );
 
-export const certificateColumns: Columns<ReturnType<typeof describeCertificate>> = {
+export const certificateColumns: TableColumns<ReturnType<typeof describeCertificate>> = {
   "FINGERPRINT (SHA-256)": "fingerprint",
   SUBJECT: "subject",
   "VALID FROM": "validFrom",
@@ -154,7 +154,7 @@ const addCertificateCommand = operatorCommand("partners cert add", {
   args: { ...partnerOperand, file: operand((file) => readSmallFile(file)), ...actorArg },
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
-    const certificate = readClientCertificate(args.file, args.id, { now: clock.now() });
+    const certificate = readCertificateFile(args.file, args.id, { now: clock.now() });
     await partners.addCertificate(certificate);
     const shown = describeCertificate(certificate);
     print(args, shown, () => formatList([shown], certificateColumns));

@@ -2,7 +2,7 @@
 
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
-import { type Delivery, type DeliveryAttempt, explainError } from "../../src/domain/deliveries.ts";
+import { type Delivery, type DeliveryAttempt, explainDeliveryError } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
 import type { CommandContext } from "../open.ts";
 import { printNote } from "../terminal/output.ts";
@@ -10,11 +10,11 @@ import { printNote } from "../terminal/output.ts";
 const remedies: Readonly<Record<string, string>> = written.remedies;
 const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
 
-export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
+export function explainDeliveryAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
   if (error === null) return "The endpoint acknowledged it.";
   if (error === "BAD_STATUS" && status !== null)
     return `The endpoint answered with ${status}, which is not 2xx.`;
-  return explainError(error);
+  return explainDeliveryError(error);
 }
 
 function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
@@ -23,7 +23,7 @@ function remedy({ lastError, lastStatus, partnerId }: Delivery): string | null {
   return (byStatus ?? remedies[lastError])?.replaceAll("PARTNER", partnerId) ?? null;
 }
 
-export function explainDisabled(reason: DisabledReason, partnerId: string): string {
+export function explainDisabledEndpoint(reason: DisabledReason, partnerId: string): string {
   const why = {
     operator: "an operator disabled it",
     gone: "its receiver answered 410 Gone",
@@ -38,7 +38,7 @@ type Situation = {
   readonly now: number;
 };
 
-export function adviseNext(delivery: Delivery, situation: Situation): string {
+export function adviseNextStep(delivery: Delivery, situation: Situation): string {
   if (delivery.state === "delivered") return "nothing: the receiver has it";
   return delivery.state === "dead" ? deadStep(delivery, situation) : pendingStep(delivery, situation);
 }
@@ -53,12 +53,12 @@ function deadStep(delivery: Delivery, { endpoint }: Situation): string {
   const steps = fix === null ? retry : `${fix}; then ${retry}`;
   return endpoint.disabledReason === null
     ? steps
-    : `${steps}; and ${explainDisabled(endpoint.disabledReason, partnerId)}`;
+    : `${steps}; and ${explainDisabledEndpoint(endpoint.disabledReason, partnerId)}`;
 }
 
 function pendingStep(delivery: Delivery, situation: Situation): string {
   const { deliveryId, partnerId, leased, dueAt } = delivery;
-  const held = explainHold(delivery, situation);
+  const held = explainHeldDelivery(delivery, situation);
   if (held !== null) return held;
   if (!situation.serviceRunning)
     return "no service is running on this data: start tvs serve, which sends what is due";
@@ -71,7 +71,7 @@ function pendingStep(delivery: Delivery, situation: Situation): string {
 }
 
 /** Why a delivery is held, and what releases it; null if it is not held. */
-export function explainHold(
+export function explainHeldDelivery(
   { heldBy, partnerId }: Pick<Delivery, "heldBy" | "partnerId">,
   { endpoint }: Pick<Situation, "endpoint">,
 ): string | null {
@@ -82,10 +82,10 @@ export function explainHold(
     return "it is held because the database was restored with --hold-webhooks; tvs webhooks release releases all";
   return endpoint === null || endpoint.disabledReason === null
     ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
-    : `it is held: ${explainDisabled(endpoint.disabledReason, partnerId)}`;
+    : `it is held: ${explainDisabledEndpoint(endpoint.disabledReason, partnerId)}`;
 }
 
-export async function noteIfNoService({ driver }: CommandContext): Promise<void> {
+export async function noteMissingService({ driver }: CommandContext): Promise<void> {
   if (await driver.serviceRunning()) return;
   printNote("no service is running on this data; it will be sent when tvs serve is started");
 }
@@ -97,7 +97,7 @@ export async function printHeld({ webhooks, clock }: CommandContext, partnerId?:
   );
   for (const one of held) {
     const endpoint = await webhooks.endpoint(one.partnerId);
-    printNote(`what waits for ${one.partnerId} (${one.pending}): ${explainHold(one, { endpoint })}`);
+    printNote(`what waits for ${one.partnerId} (${one.pending}): ${explainHeldDelivery(one, { endpoint })}`);
   }
   return held.length > 0;
 }

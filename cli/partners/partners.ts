@@ -11,16 +11,15 @@ import {
   type PartnerChange,
   scopes,
 } from "../../src/domain/partners.ts";
-import { quotaUse, windowStartsAt } from "../../src/domain/quota-windows.ts";
+import { describeQuotaUse, openWindowStarts } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { type ArgsOf, byName, group, operand, option } from "../command.ts";
+import { type ArgValues, byName, group, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
-  type Columns,
   formatList,
   formatRecord,
   hint,
@@ -28,6 +27,7 @@ import {
   print,
   printList,
   printNote,
+  type TableColumns,
 } from "../terminal/output.ts";
 import {
   apiKeyColumns,
@@ -53,7 +53,7 @@ const termsArgs = {
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
+function termsOf(args: ArgValues<typeof termsArgs>): PartnerChange {
   const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
   const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
   const eventFilter = Object.keys(readEventFilter(args)).length === 0 ? undefined : readEventFilter(args);
@@ -77,7 +77,7 @@ const addArgs = {
   "per-day": { ...termsArgs["per-day"], required: true },
 } as const;
 
-function newPartner(args: ArgsOf<typeof addArgs>, createdAt: number): Partner {
+function newPartner(args: ArgValues<typeof addArgs>, createdAt: number): Partner {
   const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
   const terms = { ...usual, ...(termsOf(args) as Required<PartnerChange>) };
   const eventFilter = { ...defaultEventFilter, ...terms.eventFilter };
@@ -116,7 +116,7 @@ const listCommand = operatorCommand("partners list", {
   },
 });
 
-const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
+const partnerColumns: TableColumns<ReturnType<typeof describePartner>> = {
   PARTNER: "partnerId",
   NAME: "name",
   STATE: ({ disabledAt }) => (disabledAt === null ? "enabled" : "disabled"),
@@ -134,7 +134,7 @@ const showCommand = operatorCommand("partners show", {
     const { quotaStore, clock } = operator;
     const { partner, keys, certificates } = await describeCredentials(operator, args.id);
     const now = clock.now();
-    const quota = quotaUse(partner, await quotaStore.windows(windowStartsAt(now)), now);
+    const quota = describeQuotaUse(partner, await quotaStore.windows(openWindowStarts(now)), now);
     const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
     const changes = latest.map(describeChange);

@@ -1,32 +1,32 @@
-import { mayUsePrivateAddress, resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import { isPrivateAddressAllowed, resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import {
   describeEndpoint,
   disableWebhook,
   enableWebhook,
+  queueTestEvent,
   removeWebhook,
   requireEndpoint,
   rotateWebhookSecret,
   setWebhook,
-  testWebhook,
 } from "../../src/domain/webhooks.ts";
-import { byName, flag, group, operand, option } from "../command.ts";
+import { byName, group, operand, option, toggle } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { formatRecord, hint, parseDuration, print, printNote } from "../terminal/output.ts";
 import { describeFilter, eventArgs, partnerOperand, readEventFilter } from "./credentials.ts";
-import { explainDisabled, noteIfNoService, printHeld } from "./delivery-advice.ts";
+import { explainDisabledEndpoint, noteMissingService, printHeld } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = operatorCommand("partners webhook set", {
-  args: { ...partnerOperand, url: operand(), ...eventArgs, "allow-private-webhooks": flag(), ...actorArg },
+  args: { ...partnerOperand, url: operand(), ...eventArgs, "allow-private-webhooks": toggle(), ...actorArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
     const { allowPrivateWebhooks } = settingsInForce;
-    const allowPrivate = mayUsePrivateAddress(args.url, { keyKind, allowPrivateWebhooks });
+    const allowPrivate = isPrivateAddressAllowed(args.url, { keyKind, allowPrivateWebhooks });
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
     const given = { partnerId: args.id, url: args.url, eventFilter: readEventFilter(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);
@@ -74,7 +74,8 @@ const showCommand = operatorCommand("partners webhook show", {
     print(args, shown, () => formatRecord({ ...shown, ...describeFilter(partner.eventFilter) }));
     if (partner.disabledAt !== null)
       printNote(`the partner itself is disabled: tvs partners enable ${args.id}`);
-    if (endpoint.disabledReason !== null) printNote(explainDisabled(endpoint.disabledReason, args.id));
+    if (endpoint.disabledReason !== null)
+      printNote(explainDisabledEndpoint(endpoint.disabledReason, args.id));
   },
 });
 
@@ -114,12 +115,12 @@ const removeCommand = operatorCommand("partners webhook remove", {
 const testCommand = operatorCommand("partners webhook test", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
-    const { deliveryId, event } = await testWebhook(operator, args.id);
+    const { deliveryId, event } = await queueTestEvent(operator, args.id);
     const { eventId, eventType } = event;
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
     print(args, shown, () => formatRecord({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
     await printHeld(operator, args.id);
-    await noteIfNoService(operator);
+    await noteMissingService(operator);
   },
 });
 

@@ -3,36 +3,42 @@ import {
   deliveryStates,
   describeAttempt,
   describeDelivery,
-  releaseWebhooks,
+  releaseHeldWebhooks,
   requireDelivery,
   retryDelivery,
 } from "../../src/domain/deliveries.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { byName, flag, group, operand } from "../command.ts";
+import { byName, group, operand, toggle } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
-import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
+import { choiceOption, limitOption, sinceOption } from "../terminal/lists.ts";
 import {
-  type Columns,
   formatList,
   formatRecord,
   hint,
   print,
   printList,
   printNote,
+  type TableColumns,
   wrapSentence,
 } from "../terminal/output.ts";
 import { partnerOption } from "./credentials.ts";
-import { adviseNext, explainAttempt, explainHold, noteIfNoService, printHeld } from "./delivery-advice.ts";
+import {
+  adviseNextStep,
+  explainDeliveryAttempt,
+  explainHeldDelivery,
+  noteMissingService,
+  printHeld,
+} from "./delivery-advice.ts";
 
 const listCommand = operatorCommand("webhooks list", {
   args: {
     state: choiceOption(deliveryStates),
     partner: partnerOption,
-    since: sinceArg("Only those made"),
-    limit: limitArg(50),
+    since: sinceOption("Only those made"),
+    limit: limitOption(50),
   },
   async act({ webhooks, partners }, args) {
     const { state, partner: partnerId, since, limit } = args;
@@ -47,7 +53,7 @@ const listCommand = operatorCommand("webhooks list", {
   },
 });
 
-const deliveryColumns: Columns<ReturnType<typeof describeDelivery>> = {
+const deliveryColumns: TableColumns<ReturnType<typeof describeDelivery>> = {
   DELIVERY: "deliveryId",
   STATE: "state",
   PARTNER: "partnerId",
@@ -83,10 +89,10 @@ async function describeWhole({ webhooks, driver, clock }: CommandContext, delive
   return {
     ...describeDelivery(delivery),
     url: endpoint?.url ?? null,
-    nextStep: adviseNext(delivery, situation),
+    nextStep: adviseNextStep(delivery, situation),
     attemptList: delivery.attemptList.map((one) => ({
       ...describeAttempt(one),
-      explanation: explainAttempt(one),
+      explanation: explainDeliveryAttempt(one),
     })),
     // The text as it was sent: JSON that is parsed and written again may differ, and its signature would not match.
     body: delivery.body,
@@ -95,7 +101,7 @@ async function describeWhole({ webhooks, driver, clock }: CommandContext, delive
 
 function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
   const { attemptList, body, nextStep: next, ...members } = shown;
-  const columns: Columns<(typeof attemptList)[number]> = {
+  const columns: TableColumns<(typeof attemptList)[number]> = {
     ATTEMPT: "number",
     AT: "at",
     OUTCOME: ({ error }) => error ?? "acknowledged",
@@ -110,9 +116,9 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
 const retryCommand = operatorCommand("webhooks retry", {
   args: {
     delivery: { ...deliveryArg, required: false },
-    dead: flag(),
+    dead: toggle(),
     partner: { ...partnerOption, description: "With --dead: only this partner's" },
-    since: sinceArg("With --dead: only those that became dead"),
+    since: sinceOption("With --dead: only those that became dead"),
     ...actorArg,
   },
   check({ delivery, dead: isAll = false, partner, since }) {
@@ -129,7 +135,7 @@ const retryCommand = operatorCommand("webhooks retry", {
         : await retryOne(operator, deliveryId.toLowerCase());
     const words = retried === 1 ? "delivery is" : "deliveries are";
     print(args, { retried }, () => `${retried} ${words} due now`);
-    if (retried > 0) await noteIfNoService(operator);
+    if (retried > 0) await noteMissingService(operator);
     if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
   },
 });
@@ -137,7 +143,7 @@ const retryCommand = operatorCommand("webhooks retry", {
 async function retryOne({ webhooks, clock }: CommandContext, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
-  const held = explainHold(delivery, { endpoint });
+  const held = explainHeldDelivery(delivery, { endpoint });
   if (held !== null) printNote(held);
   return 1;
 }
@@ -163,9 +169,9 @@ async function retryDead(
 const releaseCommand = operatorCommand("webhooks release", {
   args: actorArg,
   async act(operator, args) {
-    const released = await releaseWebhooks(operator.settings);
+    const released = await releaseHeldWebhooks(operator.settings);
     print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
-    if (released) await noteIfNoService(operator);
+    if (released) await noteMissingService(operator);
   },
 });
 

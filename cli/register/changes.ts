@@ -2,23 +2,23 @@
 
 import { describeChange } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import type { ArgsOf } from "../command.ts";
+import type { ArgValues } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { partnerOperand } from "../partners/credentials.ts";
-import { limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, printList } from "../terminal/output.ts";
+import { limitOption, sinceOption } from "../terminal/lists.ts";
+import { printList, type TableColumns } from "../terminal/output.ts";
 import { actorFilterArg } from "./operator-name.ts";
 
 const listArgs = {
   ...actorFilterArg,
-  since: sinceArg("Only"),
-  limit: limitArg(100),
+  since: sinceOption("Only"),
+  limit: limitOption(100),
 } as const;
 
 async function printChanges(
   { changes }: CommandContext,
-  args: ArgsOf<typeof listArgs> & { json?: boolean | undefined },
+  args: ArgValues<typeof listArgs> & { json?: boolean | undefined },
   subject?: string,
 ): Promise<void> {
   const { by: actor, since, limit } = args;
@@ -26,7 +26,7 @@ async function printChanges(
   printList(args, found.map(describeChange), changeColumns, "no changes");
 }
 
-export const changeColumns: Columns<ReturnType<typeof describeChange>> = {
+export const changeColumns: TableColumns<ReturnType<typeof describeChange>> = {
   TIME: "at",
   BY: "actor",
   OF: "subject",

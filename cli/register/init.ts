@@ -4,42 +4,42 @@ import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import words from "../../data/commands.json" with { type: "json" };
 import {
+  type CommandLineOptions,
   type Config,
   type Environment,
-  type Flags,
   readServeConfig,
   type ServeConfig,
 } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { keepForever, retentionSettings } from "../../src/domain/evidence/retention.ts";
-import { issuerFlaw } from "../../src/domain/networks.ts";
-import { shellWord } from "../../src/domain/plain-text.ts";
+import { foreverRetention, retentionSettings } from "../../src/domain/evidence/retention.ts";
+import { findIssuerFlaw } from "../../src/domain/networks.ts";
+import { quoteShellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
+  envVariableOf,
   issuerIsSetSettingName,
-  optionName,
-  type Setting,
+  optionNameOf,
+  type SettingRow,
+  serializeSetting,
   serveSettings,
   sharedSettings,
-  storedName,
-  storedText,
-  variableName,
+  storedNameOf,
 } from "../../src/domain/settings.ts";
-import type { Site } from "../../src/domain/site.ts";
-import { parseSite } from "../../src/domain/site-file.ts";
+import type { SiteDetails } from "../../src/domain/site.ts";
+import { parseSiteFile } from "../../src/domain/site-file.ts";
 import { option, serveConfigOf } from "../command.ts";
-import { hasRegister, withContext } from "../open.ts";
+import { hasRegister, withRegister } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { programWords } from "../program.ts";
+import { programInvocation } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { formatRecord, hint, print, printNote, terminalWidth, wrapText } from "../terminal/output.ts";
+import { chooseTextWidth, formatRecord, hint, print, printNote, wrapText } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
-import { describeLocation, serviceSettings } from "./register.ts";
+import { addServiceSettings, describeRegisterLocation } from "./register.ts";
 
 const asked = new Map(
-  Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+  Object.entries<SettingRow>({ ...sharedSettings, ...serveSettings })
     .filter(([, { init }]) => init !== undefined)
-    .map(([name, setting]) => [optionName(name), setting]),
+    .map(([name, setting]) => [optionNameOf(name), setting]),
 );
 
 type Question = {
@@ -55,7 +55,7 @@ type Question = {
 const questions = Object.entries(words.init.options).map(([name, words]): Question => {
   if (name === "name") return { name, words, hint: "NAME", usual: undefined };
   if (name === "contact-email") return { name, words, hint: "ADDRESS", usual: "" };
-  const { hint = "on|off", usual, init } = asked.get(name) as Setting;
+  const { hint = "on|off", usual, init } = asked.get(name) as SettingRow;
   return { name, words, hint, usual: init === true ? usual : init };
 });
 
@@ -72,17 +72,17 @@ export const initCommand = tvsCommand("init", {
     ...actorArg,
   },
   async run({ args }) {
-    const { sandbox: isSandbox, ...flags } = args as Flags;
+    const { sandbox: isSandbox, ...flags } = args as CommandLineOptions;
     if (isSandbox === true || process.env.TVS_SANDBOX)
       throw new TvsError("USAGE", "a sandbox needs no init: `serve --sandbox` makes it");
-    const { file, environment } = serviceSettings(flags, process.env, { all: true });
+    const { file, environment } = addServiceSettings(flags, process.env, { all: true });
     const config = serveConfigOf(flags, environment);
     if (await hasRegister(config)) throw registerThere(config);
     refuseRoot(config, file);
     const answers = await answersOf(flags, environment);
     await makeRegister(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
-    const [location, masterKey] = [describeLocation(config), masterKeyLocation(config)];
+    const [location, masterKey] = [describeRegisterLocation(config), masterKeyLocation(config)];
     const { contactEmail = null, port, ...others } = camelCaseNames(answers);
     print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
@@ -92,7 +92,7 @@ export const initCommand = tvsCommand("init", {
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
     );
-    const warning = issuerWarnings[issuerFlaw(answers.issuer ?? "") ?? "none"];
+    const warning = issuerWarnings[findIssuerFlaw(answers.issuer ?? "") ?? "none"];
     if (warning !== undefined) printNote(warning);
     hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
   },
@@ -105,7 +105,7 @@ const issuerWarnings: Readonly<Record<string, string>> = {
 
 function registerThere(config: Config): TvsError {
   const message =
-    `there is a register at ${describeLocation(config)} already; \`serve\` changes what it remembers ` +
+    `there is a register at ${describeRegisterLocation(config)} already; \`serve\` changes what it remembers ` +
     "(--issuer, --time-zone, --keep-attestations, --status-list, --site), and another register needs another --data";
   return new TvsError("REFUSED", message);
 }
@@ -121,10 +121,10 @@ function refuseRoot({ database }: Config, file: string | undefined): void {
  * Collects the answers from options and environment variables. At a terminal, asks for the missing ones.
  * @throws TvsError CONFIG_INVALID for a wrong option, USAGE if a required answer is missing, REFUSED if the input ends
  */
-async function answersOf(flags: Flags, environment: Environment): Promise<Answers> {
+async function answersOf(flags: CommandLineOptions, environment: Environment): Promise<Answers> {
   const given: Record<string, string> = {};
   for (const { name } of questions) {
-    const answer = flags[name] ?? (asked.has(name) ? environment[variableName(name)] : undefined);
+    const answer = flags[name] ?? (asked.has(name) ? environment[envVariableOf(name)] : undefined);
     if (typeof answer === "string" && answer !== "") given[name] = answer;
   }
   for (const [name, answer] of Object.entries(given)) checkAnswer(name, answer);
@@ -149,10 +149,10 @@ function usualAnswers(open: readonly Question[]): Record<string, string> {
 }
 
 /** Makes the site's settings from a name and an e-mail address. @throws TvsError CONFIG_INVALID if one is invalid */
-function siteOf({ name, "contact-email": email }: Answers): Site {
+function siteOf({ name, "contact-email": email }: Answers): SiteDetails {
   const contact = email === undefined ? {} : { contact: { email } };
   try {
-    return parseSite(JSON.stringify({ name, ...contact }), () => new Uint8Array());
+    return parseSiteFile(JSON.stringify({ name, ...contact }), () => new Uint8Array());
   } catch (error) {
     if (!isTvsError(error)) throw error;
     const message = error.message
@@ -165,24 +165,24 @@ function siteOf({ name, "contact-email": email }: Answers): Site {
 
 /** Makes the register. @throws TvsError REFUSED if another process made it first */
 async function makeRegister(config: ServeConfig, answers: Answers): Promise<void> {
-  const remembered = [...asked.keys()].map((name) => [storedName(name), answers[name] ?? ""]);
+  const remembered = [...asked.keys()].map((name) => [storedNameOf(name), answers[name] ?? ""]);
   const firstSettings = (secrets: Secrets) => ({
     ...Object.fromEntries(remembered),
     issuer: config.issuer ?? "",
     [issuerIsSetSettingName]: "true",
-    status_list: storedText(config.statusList ?? false),
+    status_list: serializeSetting(config.statusList ?? false),
     site: JSON.stringify(siteOf(answers)),
-    ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),
+    ...retentionSettings(answers["keep-attestations"] ?? foreverRetention, secrets),
   });
   const options = { whenMade: () => {}, firstSettings };
-  if (!(await withContext(config, async ({ isNew }) => isNew, options))) throw registerThere(config);
+  if (!(await withRegister(config, async ({ isNew }) => isNew, options))) throw registerThere(config);
 }
 
-function nextCommands(flags: Flags, file: string | undefined): string[] {
+function nextCommands(flags: CommandLineOptions, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
-  const tvs = user === undefined ? programWords() : `sudo -u ${user} ${programWords()}`;
+  const tvs = user === undefined ? programInvocation() : `sudo -u ${user} ${programInvocation()}`;
   const given = ["data", "database"].filter((name) => flags[name]);
-  const where = given.map((name) => ` --${name} ${shellWord(String(flags[name]))}`).join("");
+  const where = given.map((name) => ` --${name} ${quoteShellWord(String(flags[name]))}`).join("");
   return [
     `${tvs} teachers import extract.csv --baseline${where}`,
     `${tvs} partners add exam-board --name "Examination Board" --scopes eligibility --purposes BODYA_INVIGILATOR_ELIGIBILITY --per-minute 60 --per-day 1000${where}`,
@@ -217,7 +217,7 @@ async function askOne(question: Question, lines: AsyncIterator<string>): Promise
   const { name, words, hint, usual } = question;
   const choices = hint === "on|off" ? " (on or off)" : "";
   const enter = usual === "" ? " (Enter leaves it out)" : usual && ` [${usual}]`;
-  const prompt = wrapText(`${words}${choices}${enter ?? ""}:`, terminalWidth() - 1);
+  const prompt = wrapText(`${words}${choices}${enter ?? ""}:`, chooseTextWidth() - 1);
   for (;;) {
     process.stderr.write(`${prompt} `);
     const { value, done } = await lines.next();

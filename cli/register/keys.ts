@@ -1,22 +1,21 @@
 import { isoTime } from "../../src/domain/clock.ts";
 import {
-  compromiseKey,
-  describeKey,
-  importKey,
+  describeSigningKey,
+  importSigningKey,
   jwksOf,
   keyRingOf,
+  markKeyCompromised,
   signKeyHistory,
 } from "../../src/domain/keys.ts";
-import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
-import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { byName, configOf, flag, group, operand, option } from "../command.ts";
+import { readRotatableKeys, rotateSigningKeys } from "../../src/domain/rotation.ts";
+import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
+import { byName, configOf, group, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
-import { type Stores, withContext } from "../open.ts";
+import { type Stores, withRegister } from "../open.ts";
 import { operatorCommand, tvsCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
-  type Columns,
   formatRecord,
   hint,
   parseCount,
@@ -24,6 +23,7 @@ import {
   print,
   printList,
   printNote,
+  type TableColumns,
 } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 
@@ -33,10 +33,10 @@ const bitsArg = {
 
 async function describeKeys({ keys, changes }: Stores) {
   const actors = await changes.lastActors("key");
-  return (await keys.list()).map((key) => ({ ...describeKey(key), by: actors.get(key.kid) ?? null }));
+  return (await keys.list()).map((key) => ({ ...describeSigningKey(key), by: actors.get(key.kid) ?? null }));
 }
 
-const keyColumns: Columns<Awaited<ReturnType<typeof describeKeys>>[number]> = {
+const keyColumns: TableColumns<Awaited<ReturnType<typeof describeKeys>>[number]> = {
   KID: "kid",
   STATE: "state",
   PUBLISHED: "publishedAt",
@@ -53,15 +53,15 @@ const listCommand = operatorCommand("keys list", {
 });
 
 const rotateCommand = operatorCommand("keys rotate", {
-  args: { now: flag(), ...bitsArg, ...yesArg, ...actorArg },
+  args: { now: toggle(), ...bitsArg, ...yesArg, ...actorArg },
   async act(operator, args) {
     const { keys, secrets, clock } = operator;
     const options = { immediately: args.now === true, now: clock.now() };
-    const { active, pending } = await requireRotatable(keys, options);
+    const { active, pending } = await readRotatableKeys(keys, options);
     const loss = `${active.kid} stops signing and its private half is destroyed`;
     await confirm(args, `${loss}; ${pending.kid} signs from now on. This cannot be undone.`);
     await logWriterOf(operator).checkpoint();
-    const { early, ...kids } = await rotateKeys(keys, secrets, { ...options, bits: args.bits });
+    const { early, ...kids } = await rotateSigningKeys(keys, secrets, { ...options, bits: args.bits });
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
     if (early) printNote(`warning: the new key has been public for less than 24 h; ${refused}`);
     const { activeKid: now, previousKid: retired, pendingKid } = kids;
@@ -94,7 +94,7 @@ const compromiseCommand = operatorCommand("keys compromise", {
       .catch(({ message }: Error) =>
         printNote(`warning: the evidence log could not be signed for before the change: ${message}`),
       );
-    await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
+    await markKeyCompromised(keys, secrets, { kid, since, bits, now: clock.now() });
     printList(args, await describeKeys(operator), keyColumns);
     const list = `tvs attestations list --since ${from} --limit 100000 shows what was signed from then on`;
     hint(args, `tell the partners; ${list}`);
@@ -123,14 +123,14 @@ const importCommand = tvsCommand("keys import", {
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
     // Checks the key with throw-away secrets, to refuse a wrong one before the register is opened.
-    await importKey(pem, deriveSecrets(newMasterKey()), 0);
-    await withContext(configOf(args), async ({ keys, secrets, clock }) => {
-      const next = await importKey(pem, secrets, clock.now());
+    await importSigningKey(pem, deriveSecrets(generateMasterKey()), 0);
+    await withRegister(configOf(args), async ({ keys, secrets, clock }) => {
+      const next = await importSigningKey(pem, secrets, clock.now());
       const { pending } = keyRingOf(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
       await confirm(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
-      print(args, describeKey(next), () => `pending ${next.kid}`);
+      print(args, describeSigningKey(next), () => `pending ${next.kid}`);
       hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");
     });
   },

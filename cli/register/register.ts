@@ -2,20 +2,20 @@
 
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import type { Config, Environment, Flags } from "../../src/config.ts";
+import type { CommandLineOptions, Config, Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { optionName, registerSettings, variableName } from "../../src/domain/settings.ts";
+import { envVariableOf, optionNameOf, registerAccessSettings } from "../../src/domain/settings.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
 
 /** Describes the location of the register: the data directory, or the value of `--database`. */
-export function describeLocation({ dataDir, database }: Config): string {
+export function describeRegisterLocation({ dataDir, database }: Config): string {
   if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
   const { protocol, host } = new URL(database.url);
   return `${protocol}//${host}`;
 }
 
 export function noRegisterError(config: Config): TvsError {
-  const location = describeLocation(config);
+  const location = describeRegisterLocation(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
@@ -39,7 +39,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
 }
 
 /** Refuses root in another user's folder: a link in it could lead to any file. @throws TvsError REGISTER_CLOSED */
-export function requireOwnFolder({ dataDir, database }: Config): void {
+export function refuseForeignFolder({ dataDir, database }: Config): void {
   if (process.geteuid?.() !== 0) return;
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
     const owner = ownerOf(folder) ?? 0;
@@ -82,7 +82,7 @@ export function findUserName(uid: number): string | undefined {
  * for the lost one.
  * @returns null if the folder has no master key, or for a sandbox
  */
-export function loneKeyError({ database, masterKeyFile, sandbox }: Config): TvsError | null {
+export function lostDatabaseError({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
   const name = basename(masterKeyFile);
   const lost =
@@ -94,7 +94,9 @@ export function loneKeyError({ database, masterKeyFile, sandbox }: Config): TvsE
 }
 
 const settingsFile = "/etc/tvs/tvs.env";
-const registerVariables = Object.keys(registerSettings).map((name) => variableName(optionName(name)));
+const registerVariables = Object.keys(registerAccessSettings).map((name) =>
+  envVariableOf(optionNameOf(name)),
+);
 
 /**
  * Adds the installed service's settings to the environment, if the command does not say which register it means. They
@@ -104,8 +106,8 @@ const registerVariables = Object.keys(registerSettings).map((name) => variableNa
  * @throws TvsError CONFIG_INVALID if ./data has a register too or other users can write the file; REGISTER_CLOSED if
  *   this user may not read the file
  */
-export function serviceSettings(
-  flags: Flags,
+export function addServiceSettings(
+  flags: CommandLineOptions,
   environment: Environment,
   { all = false, usual = settingsFile }: { all?: boolean; usual?: string } = {},
 ): { file: string | undefined; environment: Environment } {

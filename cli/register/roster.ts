@@ -13,27 +13,27 @@ import {
   readByteOrderMark,
 } from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
-import { windowStartsAt } from "../../src/domain/quota-windows.ts";
-import { evaluateList, type ListRequest, signStatement } from "../../src/domain/statements.ts";
+import { openWindowStarts } from "../../src/domain/quota-windows.ts";
+import { evaluateTeacherList, type StatementRequest, signStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
-  percentageOf,
+  computeEligiblePercentage,
   type RosterDependencies,
   type RosterHeader,
-  type RosterRow,
+  type RosterRowResult,
   readRosterHeader,
   readRosterRow,
 } from "../../src/domain/teachers/roster.ts";
 import { validateBySchema } from "../../src/http/request-body.ts";
 import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
-import { flag, operand, option } from "../command.ts";
-import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
+import { operand, option, toggle } from "../command.ts";
+import { logWriterOf, openEvidenceLog } from "../evidence/open-evidence.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import { exitCodes, formatList, parseChoice, print } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
-import { readingArgs } from "./teachers-map.ts";
+import { fileFormatArgs } from "./teachers-map.ts";
 
 /** Rows that are looked up together, so that a libSQL server answers them in one round trip. */
 const width = 64;
@@ -51,13 +51,13 @@ export const rosterCommand = operatorCommand("roster", {
       required: true,
       values: { oneOf: purposes },
     },
-    statement: flag(),
+    statement: toggle(),
     "list-name": option("NAME"),
     reference: option("R"),
-    encoding: readingArgs.encoding,
+    encoding: fileFormatArgs.encoding,
     ...actorArg,
     out: option("FILE"),
-    force: flag(),
+    force: toggle(),
   },
   check: (args) => void listOf(args),
   prepare: ({ file, out: path, force }, config) =>
@@ -79,7 +79,7 @@ export const rosterCommand = operatorCommand("roster", {
     }
     await out?.write(rowsText(results, hasNames));
     const eligible = results.filter((row) => row.eligible).length;
-    const percentage = percentageOf(eligible, results.length);
+    const percentage = computeEligiblePercentage(eligible, results.length);
     print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
       const names = namesText(results.filter((row) => row.nameMatches === false).length);
       const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
@@ -108,7 +108,7 @@ function namesText(differing: number): string {
 }
 
 /** Refuses a list with faulty rows: a statement must cover every row. @throws TvsError INPUT_UNREADABLE */
-function refuseFaultyRows(file: string, results: readonly RosterRow[]): void {
+function refuseFaultyRows(file: string, results: readonly RosterRowResult[]): void {
   const bad = results.find(({ error }) => error !== null);
   if (bad === undefined) return;
   throw unreadable(
@@ -129,10 +129,10 @@ function printStatement(args: object, statement: SignedStatement): void {
 
 /** Reads a list and checks its rows. Only the results stay in memory. @throws TvsError INPUT_UNREADABLE */
 async function checkFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
-  const results: RosterRow[] = [];
-  const listed: ListRequest["teachers"][number][] = [];
+  const results: RosterRowResult[] = [];
+  const listed: StatementRequest["teachers"][number][] = [];
   let header: RosterHeader | undefined;
-  let checks: Promise<RosterRow>[] = [];
+  let checks: Promise<RosterRowResult>[] = [];
   try {
     for await (const record of readRecords(file, encoding)) {
       if (header === undefined) {
@@ -179,7 +179,7 @@ function nameOf(file: string): string {
   return file === "-" ? "standard input" : file;
 }
 
-function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
+function rowsText(rows: readonly RosterRowResult[], hasNames: boolean): string {
   const columns = { line: "line", regNo: "reg_no", tId: "t_id", name: "name", found: "found" };
   const verdict = { status: "status", eligible: "eligible", reasons: "reasons", error: "error" };
   return stringify(
@@ -194,8 +194,8 @@ function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
   );
 }
 
-function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
-  const listed = ({ nameMatches }: RosterRow) =>
+function rosterTable(rows: readonly RosterRowResult[], hasNames: boolean): string {
+  const listed = ({ nameMatches }: RosterRowResult) =>
     nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
   return formatList(rows, {
     LINE: "line",
@@ -214,21 +214,21 @@ function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
  * @returns the statement as JSON
  * @throws TvsError USAGE for a list that the API would refuse, REFUSED if no issuer is set, LOG_BEHIND
  */
-async function stateOwnList(operator: CommandContext, asked: ListRequest): Promise<string> {
+async function stateOwnList(operator: CommandContext, asked: StatementRequest): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, hasSetIssuer, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
   // A sandbox needs no configured issuer: the URL at which it listens is its issuer.
   if (!hasSetIssuer && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
   // Throws LOG_BEHIND, as a service does, if the database has fewer log entries than its last checkpoint.
-  await openLog(operator);
+  await openEvidenceLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await retryOnConflict(configuration, (snapshot) => attempt(operator, asked, snapshot));
   await logWriterOf(operator).checkpoint();
   return text;
 }
 
-function requireStateable({ purpose, list, teachers }: ListRequest): void {
+function requireStateable({ purpose, list, teachers }: StatementRequest): void {
   const { name, reference } = list;
   const labels = { name, ...(reference === null ? {} : { reference }) };
   const rows = teachers.map(({ identifier, name: listed }) => ({ ...identifier, name: listed ?? "" }));
@@ -241,12 +241,12 @@ function requireStateable({ purpose, list, teachers }: ListRequest): void {
   }
 }
 
-async function attempt(operator: CommandContext, asked: ListRequest, snapshot: Snapshot) {
+async function attempt(operator: CommandContext, asked: StatementRequest, snapshot: Snapshot) {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
-  const judged = await evaluateList(asked, { teachers, blindIndex, policy, today });
+  const judged = await evaluateTeacherList(asked, { teachers, blindIndex, policy, today });
   const { kid } = snapshot.keys.active;
   const requestId = uuidv7();
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };
@@ -255,7 +255,7 @@ async function attempt(operator: CommandContext, asked: ListRequest, snapshot: S
     Promise.all(inputs.map((input) => signature(key, input))),
   );
   const { people, read } = judged;
-  const starts = windowStartsAt(clock.now());
+  const starts = openWindowStarts(clock.now());
   const used = await attestations.record({
     ...{ revision: snapshot.revision, attestations: [attestation], people, read, idempotency: null },
     charge: { partnerId: issuer, starts, calls: 0, limits: { minute: 0, day: 0 } },

@@ -6,24 +6,24 @@ import type { KeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
 import {
+  initialIssuer,
   isIssuerSet,
-  optionName,
+  optionNameOf,
   readSettings,
-  type Setting,
+  type SettingRow,
   type Settings,
   serveSettings,
   sharedSettings,
-  unknownIssuer,
 } from "../../src/domain/settings.ts";
-import { defaultSite, type Site } from "../../src/domain/site.ts";
+import { defaultSite, type SiteDetails } from "../../src/domain/site.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
-import { type Args, flag, option } from "../command.ts";
+import { type ArgDefinitions, option, toggle } from "../command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-export const serveArgs: Args = Object.fromEntries(
-  Object.entries<Setting>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
-    optionName(name),
-    hint === undefined ? flag() : option(hint),
+export const serveArgs: ArgDefinitions = Object.fromEntries(
+  Object.entries<SettingRow>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
+    optionNameOf(name),
+    hint === undefined ? toggle() : option(hint),
   ]),
 );
 
@@ -33,7 +33,7 @@ export const serveArgs: Args = Object.fromEntries(
  *   service must have a configured issuer
  * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
  */
-export async function settingsOf(
+export async function readSettingsInForce(
   stored: ReadonlyMap<string, string>,
   config: Config,
   defaultIssuer?: string | null,
@@ -46,7 +46,7 @@ export async function settingsOf(
     throw new TvsError("CONFIG_INVALID", message);
   }
   const remembered = readSettings(stored, {
-    issuer: unknownIssuer,
+    issuer: initialIssuer,
     timeZone: sharedSettings.timeZone.usual,
     policy: defaultPolicy,
     allowPrivateWebhooks: false,
@@ -76,12 +76,12 @@ export async function readKeyKind(settings: SettingsStore, { sandbox }: Config):
 }
 
 /** Reads a site file and the logo that it names. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
-async function readSiteFile(file: string): Promise<Site> {
+async function readSiteFile(file: string): Promise<SiteDetails> {
   if (file === "none") return defaultSite;
   // Loads the parser only here, because most commands have no site file.
-  const { parseSite } = await import("../../src/domain/site-file.ts");
+  const { parseSiteFile } = await import("../../src/domain/site-file.ts");
   const text = readSmallFile(file, `the site file ${file}`).toString("utf8");
-  return parseSite(text, (name) =>
+  return parseSiteFile(text, (name) =>
     readSmallFile(join(dirname(file), name), `the logo ${name} beside ${file}`),
   );
 }

@@ -3,26 +3,29 @@ import { constants } from "node:os";
 import { basename } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { describeMissing } from "../../src/domain/import/arrival.ts";
-import { type ImportOptions, type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
+import { describeMissingPart } from "../../src/domain/import/arrival.ts";
+import {
+  type ImportOptions,
+  type ImportProgress,
+  importIntoRegister,
+} from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
 import type { Reading } from "../../src/domain/import/read.ts";
 import {
-  describeCode,
+  describeCodeCount,
   type ImportIssue,
   type ImportResult,
   listFirstRejections,
 } from "../../src/domain/import/report.ts";
 import { csvHeaderLine, templateColumns } from "../../src/domain/import/rows.ts";
-import { type ArgsOf, configOf, flag, operand, option } from "../command.ts";
+import { type ArgValues, configOf, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
-import { makeImportDependencies, requireRegister, withContext } from "../open.ts";
+import { makeImportDependencies, requireRegister, withRegister } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { mainUrl } from "../program.ts";
+import { getMainUrl } from "../program.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
-  type Columns,
   exitCodes,
   formatList,
   formatRecord,
@@ -30,30 +33,31 @@ import {
   print,
   printNote,
   printNoteTable,
+  type TableColumns,
 } from "../terminal/output.ts";
-import { type Bar, createBar } from "../terminal/progress.ts";
+import { createProgressBar, type ProgressBar } from "../terminal/progress.ts";
 import { actorArg } from "./operator-name.ts";
-import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
+import { fileFormatArgs, readMappingFile, readRememberedMapping, rememberMapping } from "./teachers-map.ts";
 import { makeSheetReader } from "./workbook-process.ts";
 
 const readBytes = 256 * 1024;
 
 const importArgs = {
   file: { ...operand(), required: false },
-  template: flag(),
-  "dry-run": flag(),
-  baseline: flag(),
+  template: toggle(),
+  "dry-run": toggle(),
+  baseline: toggle(),
   report: option("FILE"),
-  force: flag(),
-  "allow-change": flag(),
-  "lift-revocations": flag(),
-  strict: flag(),
+  force: toggle(),
+  "allow-change": toggle(),
+  "lift-revocations": toggle(),
+  strict: toggle(),
   map: option("FILE"),
-  ...readingArgs,
+  ...fileFormatArgs,
   ...actorArg,
 } as const;
 
-export const importCommand = tvsCommand("teachers import", {
+export const importTeachersCommand = tvsCommand("teachers import", {
   args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);
@@ -94,25 +98,25 @@ export const importCommand = tvsCommand("teachers import", {
 });
 
 /** Reads the options about the file. @throws TvsError INPUT_UNREADABLE if --map is invalid or has open questions */
-function readingOf({ delimiter, encoding, sheet, map }: ArgsOf<typeof importArgs>): Reading {
+function readingOf({ delimiter, encoding, sheet, map }: ArgValues<typeof importArgs>): Reading {
   const mapping = map === undefined ? undefined : readMappingFile(map);
   if (mapping !== undefined) refuseOpenQuestions(mapping, basename(map as string));
   return { delimiter, encoding, sheet, mapping };
 }
 
 function importExtract(file: string, reading: Reading, config: Config, options: ImportOptions) {
-  return withContext(config, async (operator) => {
+  return withRegister(config, async (operator) => {
     // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost ones.
     await logWriterOf(operator).reconcile();
     const { settings } = operator;
     const input = {
       name: basename(file),
       bytes: createReadStream(file, { highWaterMark: readBytes }),
-      reading: { ...reading, remembered: await rememberedMapping(settings) },
-      readSheet: makeSheetReader(mainUrl()),
+      reading: { ...reading, remembered: await readRememberedMapping(settings) },
+      readSheet: makeSheetReader(getMainUrl()),
       onRemembered: () => printNote("read by the remembered mapping; tvs teachers map --show prints it"),
     };
-    const result = await importRegister(input, makeImportDependencies(operator), options);
+    const result = await importIntoRegister(input, makeImportDependencies(operator), options);
     const isApplied = result.dryRun !== true && result.stopped === undefined;
     if (isApplied && reading.mapping !== undefined) await rememberMapping(settings, reading.mapping);
     return result;
@@ -143,15 +147,15 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
-function createProgress(totalBytes: number): { show(phase: ImportPhase): void; stop(): void } {
-  let shown: { readonly phase: ImportPhase["phase"]; readonly bar: Bar } | undefined;
+function createProgress(totalBytes: number): { show(phase: ImportProgress): void; stop(): void } {
+  let shown: { readonly phase: ImportProgress["phase"]; readonly bar: ProgressBar } | undefined;
   return {
     show({ phase, total, done }) {
       if (shown?.phase !== phase) {
         shown?.bar.stop();
         const words =
           phase === "check" ? { label: "checking", unit: "MB" } : { label: "applying", unit: "rows" };
-        shown = { phase, bar: createBar({ ...words, total: total ?? totalBytes }) };
+        shown = { phase, bar: createProgressBar({ ...words, total: total ?? totalBytes }) };
       }
       shown.bar.show(done);
     },
@@ -183,7 +187,7 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   if (stopped.by === "strict") return "nothing was changed: --strict was given, and rows were rejected";
   const { losses } = stopped;
   const share = `${describeLosses(losses)} would be lost, more than ${maxLostPercent} %`;
-  const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
+  const reasons = [...stopped.missing.map(describeMissingPart), ...(losses.length === 0 ? [] : [share])];
   return `nothing was changed: ${reasons.join("; ")}`;
 }
 
@@ -203,7 +207,7 @@ function importSummary(result: ImportResult): string {
   });
   const first = listFirstRejections(codes, shownRows);
   const parts = [figures];
-  if (codes.length > 0) parts.push(formatList(codes.map(describeCode), codeColumns));
+  if (codes.length > 0) parts.push(formatList(codes.map(describeCodeCount), codeColumns));
   if (first.length > 0) parts.push(`the first rejected rows:\n${formatList(first, issueColumns)}`);
   return parts.join("\n\n");
 }
@@ -214,14 +218,14 @@ const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string
   everybody: "everybody is revoked by this file; look whether the dates or words mean that",
 };
 
-const codeColumns: Columns<ReturnType<typeof describeCode>> = {
+const codeColumns: TableColumns<ReturnType<typeof describeCodeCount>> = {
   ROWS: "rows",
   WERE: ({ rejects }) => (rejects ? "rejected" : "warning"),
   CODE: "code",
   BECAUSE: "meaning",
 };
 
-const issueColumns: Columns<ImportIssue> = {
+const issueColumns: TableColumns<ImportIssue> = {
   LINE: "line",
   NUMBER: ({ regNo }) => regNo ?? "-",
   COLUMN: ({ field }) => field ?? "the row",

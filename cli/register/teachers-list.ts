@@ -7,14 +7,14 @@ import {
   type TeacherFilter,
   type TeacherPage,
 } from "../../src/domain/teachers/list.ts";
-import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
+import { maxTermLength, termKindOf } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
-import { type ArgsOf, operand, option } from "../command.ts";
+import { type ArgValues, operand, option } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
-import { choiceOption, limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, exitCodes, hint, printList, printNote } from "../terminal/output.ts";
+import { choiceOption, limitOption, sinceOption } from "../terminal/lists.ts";
+import { exitCodes, hint, printList, printNote, type TableColumns } from "../terminal/output.ts";
 
 export const teacherFilterArgs = {
   status: choiceOption(licenseStatuses, "Only those whose licence has this status today"),
@@ -24,7 +24,7 @@ export const teacherFilterArgs = {
     "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",
     readDate,
   ),
-  "changed-since": sinceArg("Only those whose record was written"),
+  "changed-since": sinceOption("Only those whose record was written"),
   state: option("NAME", "Only those of this state", (name) => name.trim()),
 } as const;
 
@@ -33,22 +33,22 @@ function readDate(text: string, flag: string): string {
   throw new TvsError("USAGE", `${flag} must be a date that exists, written YYYY-MM-DD`);
 }
 
-export function readTeacherFilter(args: ArgsOf<typeof teacherFilterArgs>): TeacherFilter {
+export function readTeacherFilter(args: ArgValues<typeof teacherFilterArgs>): TeacherFilter {
   const { status: license, certificate, state } = args;
   const { "expires-before": expiresBefore, "changed-since": changedSince } = args;
   return { license, certificate, expiresBefore, changedSince, state };
 }
 
 const pageArgs = {
-  limit: limitArg(50),
+  limit: limitOption(50),
   after: option("REGNO", "Go on behind this registration number, the last that was listed"),
 } as const;
 
-type PageArgs = ArgsOf<typeof pageArgs> & { json?: boolean | undefined };
+type PageArgs = ArgValues<typeof pageArgs> & { json?: boolean | undefined };
 
 const pageOf = ({ limit, after }: PageArgs) => ({ limit, ...(after === undefined ? {} : { after }) });
 
-export const listCommand = operatorCommand("teachers list", {
+export const listTeachersCommand = operatorCommand("teachers list", {
   args: { ...teacherFilterArgs, ...pageArgs },
   async act(operator, args) {
     const found = await listTeachers(operator, readTeacherFilter(args), pageOf(args));
@@ -56,7 +56,7 @@ export const listCommand = operatorCommand("teachers list", {
   },
 });
 
-export const findCommand = operatorCommand("teachers find", {
+export const findTeachersCommand = operatorCommand("teachers find", {
   args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
     // A character has up to four bytes in UTF-8; two more for the line end.
@@ -67,7 +67,7 @@ export const findCommand = operatorCommand("teachers find", {
     const found = await findTeachers(operator, term, pageOf(args));
     show(args, found, { operator, nobody: "nobody was found" });
     if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
-    const isPersonal = ["email", "phone", "elevenDigits"].includes(termKind(term.trim()) ?? "");
+    const isPersonal = ["email", "phone", "elevenDigits"].includes(termKindOf(term.trim()) ?? "");
     if (args.term !== "-" && isPersonal)
       hint(
         args,
@@ -87,7 +87,7 @@ function show(
   if (next !== null) printNote(`there are more; the next ones: --after ${next}`);
 }
 
-const teacherColumns: Columns<ReturnType<typeof describeTeacherRow>> = {
+const teacherColumns: TableColumns<ReturnType<typeof describeTeacherRow>> = {
   "REG NO": "regNo",
   "T ID": "tId",
   NAME: "name",

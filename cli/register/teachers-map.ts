@@ -4,28 +4,28 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
 import { openTable, type Reading, toUnreadableInputError } from "../../src/domain/import/read.ts";
-import { type Suggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
+import { type MappingSuggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
 import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
-import { configOf, flag, operand, option } from "../command.ts";
-import { type CommandContext, withContext } from "../open.ts";
+import { configOf, operand, option, toggle } from "../command.ts";
+import { type CommandContext, withRegister } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { mainUrl } from "../program.ts";
+import { getMainUrl } from "../program.ts";
 import {
   exitCodes,
+  formatTerminalJson,
   hint,
   parseChoice,
   print,
   printNote,
   printNoteTable,
-  safeJson,
 } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { makeSheetReader } from "./workbook-process.ts";
 
 /** Options about a file that its content cannot always show. */
-export const readingArgs = {
+export const fileFormatArgs = {
   delimiter: option(
     "CHARACTER",
     "What parts the columns of CSV: , ; | or tab (default what the header shows)",
@@ -46,7 +46,7 @@ export const readingArgs = {
 /** The setting with the mapping of the last import with --map; empty after `tvs teachers map --forget`. */
 const mappingName = "import_mapping";
 
-export async function rememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {
+export async function readRememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {
   const text = (await settings.read()).get(mappingName) ?? "";
   return text === "" ? undefined : parseMapping(text, "the remembered mapping");
 }
@@ -64,12 +64,12 @@ export function readMappingFile(file: string): Mapping {
   }
 }
 
-export const mapCommand = tvsCommand("teachers map", {
+export const mapColumnsCommand = tvsCommand("teachers map", {
   args: {
     file: { ...operand(), required: false },
-    ...readingArgs,
-    show: flag(),
-    forget: flag(),
+    ...fileFormatArgs,
+    show: toggle(),
+    forget: toggle(),
     ...actorArg,
   },
   async run({ args }) {
@@ -77,18 +77,18 @@ export const mapCommand = tvsCommand("teachers map", {
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
       throw new TvsError("USAGE", "name the extract, or give --show or --forget");
     if (show || forget)
-      return withContext(configOf(args), (operator) => printOrForgetMapping(operator, args));
+      return withRegister(configOf(args), (operator) => printOrForgetMapping(operator, args));
     const found = await suggestFor(file as string, args);
-    print(args, found, () => safeJson(withoutEmpty(found.mapping)));
+    print(args, found, () => formatTerminalJson(withoutEmpty(found.mapping)));
     if (args.json !== true) explainSuggestion(found);
     if (found.questions.length > 0) process.exitCode = exitCodes.refused;
     else hint(args, `tvs teachers import ${file} --map FILE --dry-run shows what it would do`);
   },
 });
 
-async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
+async function suggestFor(file: string, reading: Reading): Promise<MappingSuggestion> {
   const name = basename(file);
-  const readSheet = makeSheetReader(mainUrl());
+  const readSheet = makeSheetReader(getMainUrl());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
@@ -114,7 +114,7 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
 }
 
 /** Prints on stderr how each column is read, the first rows, and the open questions. */
-function explainSuggestion({ mapping, columns, questions, rows }: Suggestion): void {
+function explainSuggestion({ mapping, columns, questions, rows }: MappingSuggestion): void {
   printNoteTable(
     ["column", "taken for", "why"],
     columns
@@ -136,10 +136,10 @@ async function printOrForgetMapping(
   { settings }: CommandContext,
   args: { forget?: boolean | undefined; json?: boolean | undefined },
 ) {
-  const found = await rememberedMapping(settings);
+  const found = await readRememberedMapping(settings);
   if (found === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
   const mapping = withoutEmpty(found);
-  if (args.forget !== true) return print(args, mapping, () => safeJson(mapping));
+  if (args.forget !== true) return print(args, mapping, () => formatTerminalJson(mapping));
   await rememberMapping(settings, null);
   const next = "forgotten; the next extract needs the register's own columns, or --map";
   print(args, { forgotten: true }, () => next);

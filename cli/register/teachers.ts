@@ -7,36 +7,36 @@ import {
   changeTeacher,
   checkReason,
   type HistoryLine,
+  parseTeacherKey,
+  readTeacherHistory,
   requireTeacher,
   type TeacherAction,
   type TeacherChange,
-  teacherHistory,
-  teacherKeyOf,
 } from "../../src/domain/teachers/changes.ts";
-import { exportSubject, exportTeachers } from "../../src/domain/teachers/export.ts";
+import { exportPersonalData, exportTeachers } from "../../src/domain/teachers/export.ts";
 import {
   describeEvent,
   describeHistoryLine,
   describeTeacher,
-  revocationText,
+  formatRevocation,
 } from "../../src/domain/teachers/record.ts";
-import { type ArgsOf, byName, type commonArgs, flag, group, operand, option } from "../command.ts";
+import { type ArgValues, byName, type commonArgs, group, operand, option, toggle } from "../command.ts";
 import type { CommandContext } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
-import { prepareOutput } from "../safe/output-file.ts";
+import { prepareOutputFile } from "../safe/output-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Cell,
-  type Columns,
   formatList,
   formatRecord,
+  formatTerminalJson,
   hint,
   print,
   printNote,
-  safeJson,
+  type TableColumns,
 } from "../terminal/output.ts";
-import { createBar, hasProgress } from "../terminal/progress.ts";
+import { createProgressBar, isProgressShown } from "../terminal/progress.ts";
 import { actorArg, actorFilterArg } from "./operator-name.ts";
 import { readTeacherFilter, teacherFilterArgs } from "./teachers-list.ts";
 
@@ -48,13 +48,13 @@ function formatOf(file: string): ImportFormat {
 }
 
 const exportCommand = operatorCommand("teachers export", {
-  args: { file: operand(), ...teacherFilterArgs, force: flag() },
+  args: { file: operand(), ...teacherFilterArgs, force: toggle() },
   prepare({ file: path, force }, config) {
-    return { format: formatOf(path), output: prepareOutput({ flag: "the file", path, force, config }) };
+    return { format: formatOf(path), output: prepareOutputFile({ flag: "the file", path, force, config }) };
   },
   async act(operator, args, { format, output }) {
-    const total = hasProgress() ? await operator.teachers.count() : 0;
-    const bar = createBar({ label: "exporting", unit: "teachers", total });
+    const total = isProgressShown() ? await operator.teachers.count() : 0;
+    const bar = createProgressBar({ label: "exporting", unit: "teachers", total });
     const counts = { teachers: 0, profilesLeftOut: 0 };
     const pieces = exportTeachers(operator, { format, filter: readTeacherFilter(args) });
     async function* text(): AsyncGenerator<string> {
@@ -87,8 +87,8 @@ const exportSubjectCommand = operatorCommand("teachers export-subject", {
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
     const kept = await readRetentionState(operator);
-    const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
-    print(args, held, () => safeJson(held));
+    const held = await exportPersonalData({ ...stores, blindIndex, clock, kept }, nin);
+    print(args, held, () => formatTerminalJson(held));
   },
 });
 
@@ -96,7 +96,7 @@ const exportSubjectCommand = operatorCommand("teachers export-subject", {
 const answeredValidMs = 90 * 86_400_000;
 
 const refArg = {
-  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", teacherKeyOf),
+  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", parseTeacherKey),
 } as const;
 
 const reasonArg = {
@@ -147,7 +147,7 @@ function teacherText({ profile, lastEvent, attestations, ...teacher }: Described
     "licence issued": teacher.licenseIssueDate,
     "licence expires": teacher.licenseExpiryDate,
     "days remaining": teacher.daysRemaining,
-    revoked: revocationText(teacher),
+    revoked: formatRevocation(teacher),
     certificate: teacher.certificateStatus,
     "certificate issued": teacher.certificateIssueDate,
     "NIN on file": ninOnFile ? `yes, ${ninVerified ? "verified" : "not verified"}` : "no",
@@ -165,7 +165,7 @@ function yesNo(flag: boolean): string {
   return flag ? "yes" : "no";
 }
 
-type ChangeArgs = ArgsOf<typeof refArg & typeof reasonArg & typeof commonArgs> & {
+type ChangeArgs = ArgValues<typeof refArg & typeof reasonArg & typeof commonArgs> & {
   yes?: boolean | undefined;
 };
 
@@ -229,7 +229,7 @@ const historyCommand = operatorCommand("teachers history", {
   args: { ...refArg, ...actorFilterArg },
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
-    const all = await teacherHistory(teachers, teacher.id);
+    const all = await readTeacherHistory(teachers, teacher.id);
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
     print(args, lines.map(describeHistoryLine), () => formatList(lines, historyColumns));
@@ -242,7 +242,7 @@ const movedTo = (from: string | undefined, to: string) =>
 const ofChange = (cell: (line: HistoryLine & { type: "change" }) => Cell) => (line: HistoryLine) =>
   line.type === "event" ? "" : cell(line);
 
-const historyColumns: Columns<HistoryLine> = {
+const historyColumns: TableColumns<HistoryLine> = {
   TIME: ({ at }) => isoTime(at),
   WHAT: (line) => (line.type === "event" ? `event ${line.eventType}` : line.action),
   LICENCE: ofChange(({ before, after }) => movedTo(before?.license, after.license)),
@@ -257,8 +257,8 @@ const historyColumns: Columns<HistoryLine> = {
 const sweepCommand = operatorCommand("teachers sweep", {
   args: actorArg,
   async act({ teachers, calendar, clock, actor }, args) {
-    const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
-    const bar = createBar({ label: "announcing", unit: "licences", total });
+    const total = isProgressShown() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
+    const bar = createProgressBar({ label: "announcing", unit: "licences", total });
     const onProgress = (announced: number) => bar.show(announced);
     const result = await sweepLicenses(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
     print(args, result, () => formatRecord(result));
@@ -267,10 +267,10 @@ const sweepCommand = operatorCommand("teachers sweep", {
 });
 
 export const teachersCommand = group("Import, look up and change teachers' records", {
-  import: () => import("./teachers-import.ts").then((file) => file.importCommand),
-  map: () => import("./teachers-map.ts").then((file) => file.mapCommand),
-  list: () => import("./teachers-list.ts").then((file) => file.listCommand),
-  find: () => import("./teachers-list.ts").then((file) => file.findCommand),
+  import: () => import("./teachers-import.ts").then((file) => file.importTeachersCommand),
+  map: () => import("./teachers-map.ts").then((file) => file.mapColumnsCommand),
+  list: () => import("./teachers-list.ts").then((file) => file.listTeachersCommand),
+  find: () => import("./teachers-list.ts").then((file) => file.findTeachersCommand),
   ...byName(
     exportCommand,
     showCommand,

@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import type { SheetReader } from "../../src/domain/import/read.ts";
-import { damagedMessage, tooLargeMessage } from "../../src/domain/import/text.ts";
+import { damagedMessage, workbookTooLargeMessage } from "../../src/domain/import/text.ts";
 import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
-import { isExecutable } from "../program.ts";
+import { isCompiledExecutable } from "../program.ts";
 
 /** The program's internal command that reads a workbook from standard input. */
 const workbookWord = "workbook-process";
@@ -34,7 +34,7 @@ export function makeSheetReader(entry: URL): SheetReader {
     try {
       const text = (await buffer(child.stdout)).toString();
       await closed;
-      if (!text.endsWith("\n")) throw new UnreadableError(1, tooLargeMessage);
+      if (!text.endsWith("\n")) throw new UnreadableError(1, workbookTooLargeMessage);
       const answer = JSON.parse(text) as Answer;
       if ("error" in answer) throw new UnreadableError(answer.error.line, answer.error.message);
       return answer;
@@ -45,7 +45,7 @@ export function makeSheetReader(entry: URL): SheetReader {
 }
 
 function commandOf(entry: URL): [command: string, before: string[]] {
-  if (isExecutable()) return [process.execPath, []];
+  if (isCompiledExecutable()) return [process.execPath, []];
   const main = fileURLToPath(entry);
   return [process.execPath, "Deno" in globalThis ? ["run", "-A", main] : [main]];
 }
@@ -82,7 +82,7 @@ function writeSome(text: Buffer, at: number): number {
 }
 
 /** Runs in a thread, and kills the process if it exceeds its time or memory, or if its parent has ended. */
-export function runWorkbookWatch(): void {
+export function watchWorkbookProcess(): void {
   const { memory, parent } = workerData as { memory: number; parent: number };
   const ends = performance.now() + maxMs;
   setInterval(() => {

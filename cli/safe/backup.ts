@@ -7,16 +7,16 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import {
   type BackupFacts,
-  findBackupOf,
+  backupOfPartial,
   hasSqliteHeader,
   inspectBackup,
   lockPartialFile,
   makeBackup,
 } from "../../src/store/driver/backup.ts";
-import { openFile } from "../../src/store/driver/file.ts";
+import { openDatabaseFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
-import { byName, configOf, flag, operand, option, type TvsCommand } from "../command.ts";
-import { requireRegister, runAndClose } from "../open.ts";
+import { byName, configOf, operand, option, type TvsCommand, toggle } from "../command.ts";
+import { requireRegister, runAndCloseDriver } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
 import {
   exitCodes,
@@ -27,8 +27,8 @@ import {
   printNote,
   wrapSentence,
 } from "../terminal/output.ts";
-import { hasProgress } from "../terminal/progress.ts";
-import { prepareOutput } from "./output-file.ts";
+import { isProgressShown } from "../terminal/progress.ts";
+import { prepareOutputFile } from "./output-file.ts";
 import { findMasterKey, masterKeyLocation } from "./vault.ts";
 
 /** Gets the path of a command's database file. @throws TvsError REFUSED for a libSQL server */
@@ -40,7 +40,7 @@ export function requireDatabaseFile({ database }: Config): string {
   );
 }
 
-export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts) {
+export function compareMasterKey(config: Config, { masterKeyCheck }: BackupFacts) {
   const text = findMasterKey(config);
   if (text === undefined) return "absent";
   if (masterKeyCheck === null) return "unrecorded";
@@ -60,7 +60,7 @@ export function describeBackup({ counts, newestAttestation, log, masterKeyCheck:
 }
 
 const makeCommand = tvsCommand("backup", {
-  args: { file: operand(), force: flag(), keep: option("N", readKeep) },
+  args: { file: operand(), force: toggle(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
     const source = requireDatabaseFile(config);
@@ -68,13 +68,13 @@ const makeCommand = tvsCommand("backup", {
     const replace = args.force === true;
     const { keep } = args;
     if (keep === undefined) requireNoFolder(args.file);
-    const path = keep === undefined ? args.file : await backupPath(args.file, config);
-    const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
+    const path = keep === undefined ? args.file : await chooseBackupPath(args.file, config);
+    const { path: file } = prepareOutputFile({ flag: "FILE", path, force: replace, config });
     const unfinished = keep === undefined ? [] : await dropUnfinished(file);
     announceWork("copying and checking", source);
     // A backup needs no master key.
-    const driver = await openFile({ file: source });
-    const facts = await runAndClose(driver, () => makeBackup(driver, file, replace));
+    const driver = await openDatabaseFile({ file: source });
+    const facts = await runAndCloseDriver(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
     print(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
@@ -91,7 +91,7 @@ const leastBytes = 32 * 1024 * 1024;
 /** Announces long work at a terminal. The work blocks the process, so a progress bar could not move. */
 function announceWork(work: string, file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (hasProgress() && bytes >= leastBytes) printNote(`${work} ${Math.round(bytes / 1e6)} MB`);
+  if (isProgressShown() && bytes >= leastBytes) printNote(`${work} ${Math.round(bytes / 1e6)} MB`);
 }
 
 /** Prints the deleted files. Files with a future time also set exit code 1: nobody reads the output of a good run. */
@@ -124,7 +124,7 @@ const verifyCommand = tvsCommand("backup verify", {
     const file = resolve(args.file);
     announceWork("checking every page of", file);
     const facts = await inspectBackup(file);
-    const masterKey = masterKeyState(config, facts);
+    const masterKey = compareMasterKey(config, facts);
     const ok = masterKey !== "differs";
     print(args, { ok, file, ...describeBackup(facts), masterKey }, () =>
       formatRecord({
@@ -148,7 +148,7 @@ export const backupCommand: TvsCommand = {
 };
 
 /** Chooses the path of a backup. The name is the time in seconds; if it is taken, this waits for the next second. */
-export async function backupPath(dir: string, config: Config): Promise<string> {
+export async function chooseBackupPath(dir: string, config: Config): Promise<string> {
   const folder = resolve(dir);
   // A missing folder is not created, because it may be a share that is not mounted.
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
@@ -173,7 +173,7 @@ function readKeep(text: string, flag: string): number {
   throw new TvsError("USAGE", `${flag} must be at least 1`);
 }
 
-/** Finds the names of the form that {@link backupPath} gives, oldest first, with their times. */
+/** Finds the names of the form that {@link chooseBackupPath} gives, oldest first, with their times. */
 function ownAmong(names: Iterable<string>, path: string): { name: string; at: number }[] {
   const [start] = basename(path).split("-", 1);
   const form = new RegExp(`^${start}-(\\d{4})(\\d\\d)(\\d\\d)T(\\d\\d)(\\d\\d)(\\d\\d)Z\\.db$`);
@@ -185,7 +185,7 @@ function ownAmong(names: Iterable<string>, path: string): { name: string; at: nu
 
 /** Deletes the partial files of killed backups, not of running ones. @returns the paths of these backups */
 async function dropUnfinished(path: string): Promise<string[]> {
-  const names = readdirSync(dirname(path)).flatMap((name) => findBackupOf(name) ?? []);
+  const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
   const dropped: string[] = [];
   for (const { name } of ownAmong(new Set(names), path)) {
     const unfinished = join(dirname(path), name);

@@ -3,7 +3,7 @@ import { closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, statS
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { errorCodeOf, nameNewFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
+import { errorCodeOf, placeNewFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 
 type OutputFile = {
   readonly path: string;
@@ -27,7 +27,7 @@ const keyNames = ["master.key", "sandbox-master.key"];
  * Checks before the work begins that a file can be written, and that it would not replace a master key, a database or
  * an input (decision D1.6). @throws TvsError USAGE
  */
-export function prepareOutput(request: OutputRequest): OutputFile {
+export function prepareOutputFile(request: OutputRequest): OutputFile {
   const path = withoutLinks(request);
   refuseOwnFiles(path, request);
   const found = lstatSync(path, { throwIfNoEntry: false });
@@ -36,10 +36,10 @@ export function prepareOutput(request: OutputRequest): OutputFile {
   return { path, write: (content) => write(path, content, request) };
 }
 
-/** Checks a path like {@link prepareOutput}. @returns undefined if no path was given */
+/** Checks a path like {@link prepareOutputFile}. @returns undefined if no path was given */
 export function prepareOutputIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
   const { path } = request;
-  return path === undefined ? undefined : prepareOutput({ ...request, path });
+  return path === undefined ? undefined : prepareOutputFile({ ...request, path });
 }
 
 function withoutLinks({ flag, path }: OutputRequest): string {
@@ -125,7 +125,7 @@ async function write(path: string, content: string | AsyncIterable<string>, { fo
   });
   try {
     if (force) replaceFile(temporary, path);
-    else nameNewFile(temporary, path);
+    else placeNewFile(temporary, path);
   } catch (cause) {
     const message = `${path} was created by another program; the output is in ${temporary}`;
     throw new TvsError("REFUSED", message, { cause });

@@ -7,24 +7,24 @@ import { holdWebhooksSettingName } from "../../src/domain/settings.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { type RestoreResult, requireReplaceable, restoreBackup } from "../../src/store/driver/restore.ts";
-import { makeSchema } from "../../src/store/driver/schema.ts";
+import { applySchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { moveTeacherIds } from "../../src/store/status-lists.ts";
-import { configOf, flag, operand } from "../command.ts";
-import { describeRestoredLog, type RestoredLog, settleRestoredLog } from "../evidence/restored-log.ts";
+import { skipTeacherIds } from "../../src/store/status-lists.ts";
+import { configOf, operand, toggle } from "../command.ts";
+import { continueLogAfterRestore, describeRestoredLog, type RestoredLog } from "../evidence/restored-log.ts";
 import { tvsCommand } from "../operator-command.ts";
 import { actorArg, actorOf } from "../register/operator-name.ts";
-import { describeLocation } from "../register/register.ts";
+import { describeRegisterLocation } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { formatRecord, formatTable, hint, print, printNote, wrapSentence } from "../terminal/output.ts";
-import { describeBackup, masterKeyState, requireDatabaseFile } from "./backup.ts";
+import { compareMasterKey, describeBackup, requireDatabaseFile } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 const maxListed = 20;
 
 export const restoreCommand = tvsCommand("restore", {
-  args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...actorArg },
+  args: { file: operand(), force: toggle(), "hold-webhooks": toggle(), ...yesArg, ...actorArg },
   async run({ args }) {
     const config = configOf(args);
     const acting = { actor: actorOf(config), clock: systemClock };
@@ -41,21 +41,21 @@ export const restoreCommand = tvsCommand("restore", {
     // The folder is made after all checks, so that a refused backup makes none.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
-    const made: { settled?: Awaited<ReturnType<typeof settleRestoredLog>> } = {};
+    const made: { settled?: Awaited<ReturnType<typeof continueLogAfterRestore>> } = {};
     const onCopied = async (driver: Driver) => {
-      await makeSchema(driver);
-      await driver.batch([moveTeacherIds(systemClock.now())]);
+      await applySchema(driver);
+      await driver.batch([skipTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksSettingName]: "true" });
-      made.settled = await settleRestoredLog(driver, config, acting);
+      made.settled = await continueLogAfterRestore(driver, config, acting);
     };
     const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
     const { log = null, pin } = made.settled ?? {};
     await pin?.();
     const { replaced, undone } = restored;
-    if (replaced === null) printNote(`created a new register in ${describeLocation(config)}`);
-    const masterKey = masterKeyState(config, facts);
+    if (replaced === null) printNote(`created a new register in ${describeRegisterLocation(config)}`);
+    const masterKey = compareMasterKey(config, facts);
     const notes = remarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
     const first = masterKey === "absent" ? [keyIsMissing] : [];
@@ -77,7 +77,7 @@ function accept(config: Config, facts: BackupFacts): void {
       : "this is a backup of a sandbox; restore it with --sandbox, it never mixes with live data";
     throw new TvsError("REFUSED", message);
   }
-  if (masterKeyState(config, facts) !== "differs") return;
+  if (compareMasterKey(config, facts) !== "differs") return;
   const message =
     `the master key in ${masterKeyLocation(config)} is not the one that this backup was made with; ` +
     "put the one that belongs to it there first";

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
-import { nameNewFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
+import { deriveSecrets, generateMasterKey, type Secrets } from "../../src/domain/secrets.ts";
+import { placeNewFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { masterKeyCheckSettingName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
@@ -59,11 +59,11 @@ function readMasterKey(file: string): string | undefined {
 
 /** Makes the file of a new master key, complete or not at all. If another command made it first, that key is used. */
 async function createMasterKey(file: string): Promise<string> {
-  const text = newMasterKey();
+  const text = generateMasterKey();
   let temporary: string | undefined;
   try {
     temporary = await writeTemporaryFile(file, `${text}\n`);
-    nameNewFile(temporary, file, true);
+    placeNewFile(temporary, file, true);
     return text;
   } catch (cause) {
     if (isTvsError(cause, "REFUSED")) return readFileSync(file, "utf8");

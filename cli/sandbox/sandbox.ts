@@ -4,28 +4,34 @@ import { Buffer } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import sample from "../../data/sample-registry.csv" with { type: "text" };
-import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
+import {
+  apiKeyId,
+  apiKeyRecord,
+  isKeyLive,
+  maxLiveApiKeys,
+  mintApiKey,
+} from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
-import { importRegister } from "../../src/domain/import/import.ts";
+import { importIntoRegister } from "../../src/domain/import/import.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
   demoPartner,
   expiringTeacher,
-  sandboxExtract,
+  makeSandboxExtract,
   sandboxTeachers,
-  stateTeachers,
+  statusExampleTeachers,
 } from "../../src/domain/sandbox/teachers.ts";
 import { isSandbox } from "../../src/domain/settings.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { byName, configOf, group } from "../command.ts";
-import { type CommandContext, makeImportDependencies, readStoredSettings, withContext } from "../open.ts";
+import { type CommandContext, makeImportDependencies, readStoredSettings, withRegister } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { programWords } from "../program.ts";
-import { describeLocation } from "../register/register.ts";
+import { programInvocation } from "../program.ts";
+import { describeRegisterLocation } from "../register/register.ts";
 import { formatRecord, hint, print, printList } from "../terminal/output.ts";
 
 const demoKeyName = "sandbox_demo_key";
@@ -55,10 +61,10 @@ async function demoKey({ partners, settings, secrets, clock, keyKind }: CommandC
     return key;
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, keyKind));
-  if (known !== undefined && isLive(known, options.now)) return key;
+  if (known !== undefined && isKeyLive(known, options.now)) return key;
   // The stored key has expired or was revoked. A partner with two live keys cannot get another one.
   const { text, record } = mintApiKey(demoPartner, options);
-  if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveKeys }))) return key;
+  if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;
   return store(text);
 
   function openKey(sealed: string): string {
@@ -82,8 +88,8 @@ function demoRecord(createdAt: number): Partner {
 
 function describe({ dataDir }: CommandContext, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
-  const tvs = programWords();
-  const [first, , revoked] = stateTeachers;
+  const tvs = programInvocation();
+  const [first, , revoked] = statusExampleTeachers;
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
   const commands = [
     [`${tvs} sandbox teachers`, "every made-up teacher, and what each shows"],
@@ -133,13 +139,13 @@ const importSample = (operator: CommandContext) => importText(operator, "sample-
 
 function importFixtures(operator: CommandContext, teachers: typeof sandboxTeachers): Promise<ImportResult> {
   const today = operator.calendar.dateAt(operator.clock.now());
-  return importText(operator, "sandbox-teachers.ndjson", sandboxExtract(teachers, today));
+  return importText(operator, "sandbox-teachers.ndjson", makeSandboxExtract(teachers, today));
 }
 
 /** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
 function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
-  return importRegister({ name, bytes: inOnePiece(text) }, makeImportDependencies(operator), options);
+  return importIntoRegister({ name, bytes: inOnePiece(text) }, makeImportDependencies(operator), options);
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
@@ -153,7 +159,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
 export async function withSandbox<T>(args: object, run: (operator: CommandContext) => Promise<T>) {
   const config = configOf({ ...args, sandbox: true });
   const stored = await readStoredSettings(config);
-  const location = describeLocation(config);
+  const location = describeRegisterLocation(config);
   if (stored === null) {
     const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
     const more = isLiveThere ? ", only a live register, which this command never touches" : "";
@@ -164,12 +170,12 @@ export async function withSandbox<T>(args: object, run: (operator: CommandContex
     const message = `${location} is a live register, and this command is for a sandbox only`;
     throw new TvsError("REFUSED", message);
   }
-  return withContext(config, run);
+  return withRegister(config, run);
 }
 
 const teachersCommand = tvsCommand("sandbox teachers", {
   async run({ args }) {
-    const [first] = stateTeachers;
+    const [first] = statusExampleTeachers;
     const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
     printList(args, shown, {
       "REGISTRATION NUMBER": "regNo",

@@ -2,11 +2,11 @@
 
 import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
-import { teacherKeyOf } from "../../src/domain/teachers/changes.ts";
+import { parseTeacherKey } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { operand } from "../command.ts";
 import { tvsCommand } from "../operator-command.ts";
-import { noteIfNoService } from "../partners/delivery-advice.ts";
+import { noteMissingService } from "../partners/delivery-advice.ts";
 import { formatRecord, hint, parseChoice, print, printNote } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
@@ -22,7 +22,7 @@ export const triggerCommand = tvsCommand("trigger", {
     ref: {
       ...operand(
         `Registration number or teacher id (default ${defaultTeacher.regNo}, who is there to be changed)`,
-        teacherKeyOf,
+        parseTeacherKey,
       ),
       required: false,
       default: defaultTeacher.regNo,
@@ -49,7 +49,7 @@ export const triggerCommand = tvsCommand("trigger", {
           "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
         }),
       );
-      if (deliveries.length > 0) await noteIfNoService(operator);
+      if (deliveries.length > 0) await noteMissingService(operator);
       else
         printNote(
           `no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`,

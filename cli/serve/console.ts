@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { type Config, consolePortFile, hasUsualDatabase } from "../../src/config.ts";
+import { type Config, consolePortPathOf, hasDefaultDatabase } from "../../src/config.ts";
 import {
   type ConsoleLocation,
   createConsoleLink,
@@ -11,20 +11,20 @@ import {
   parseConsoleLocation,
 } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
-import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
+import { type ConsoleSources, createCommandFormatter } from "../../src/console/console-state.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { createReadings } from "../../src/domain/readings.ts";
+import { createReadingsCache } from "../../src/domain/readings.ts";
 import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
-import { version } from "../command.ts";
+import { tvsVersion } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { runtimeName } from "../program.ts";
+import { describeRuntime } from "../program.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { print, printNote } from "../terminal/output.ts";
-import type { OpenService } from "./open-service.ts";
+import type { RunningService } from "./open-service.ts";
 
 export const consoleCommand = operatorCommand("console", {
   async act({ driver, config, secrets, clock }, args) {
@@ -33,7 +33,7 @@ export const consoleCommand = operatorCommand("console", {
         "REFUSED",
         "no service is running on this data; start `tvs serve --admin-port 9464`",
       );
-    const file = consolePortFile(config);
+    const file = consolePortPathOf(config);
     const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
@@ -61,10 +61,10 @@ export async function listenOnConsolePort(port: number) {
   return {
     port: listener.port,
     /** Opens the console, and stores its port for `tvs console`. @returns a link that opens the console once */
-    async open(service: OpenService, config: Config): Promise<string> {
+    async open(service: RunningService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startHistory({ counters: service.metrics.counters, clock });
-      file = consolePortFile(config);
+      file = consolePortPathOf(config);
       replaceFile(await writeTemporaryFile(file, formatConsoleLocation(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;
@@ -80,7 +80,7 @@ export async function listenOnConsolePort(port: number) {
 
 type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocation };
 
-function createAdmin(open: OpenService, { config, history, location }: Parts) {
+function createAdmin(open: RunningService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
   const { secrets, calendar, clock, stores, blindIndex, keyKind } = operator;
@@ -93,11 +93,11 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
     signers: open.signer.threads,
     startedAt: clock.now(),
     clockAheadMs: open.clockAheadMs,
-    readings: createReadings({ ...stores, calendar, clock, onError }),
+    readings: createReadingsCache({ ...stores, calendar, clock, onError }),
     signingEngine: () => open.signer.engine.description,
     isDiskRefusing: open.isDiskRefusing,
-    build: { version, runtime: runtimeName().toLowerCase(), environment },
-    commandLine: createCommandLine(dataOptions(config)),
+    build: { version: tvsVersion, runtime: describeRuntime().toLowerCase(), environment },
+    commandLine: createCommandFormatter(dataOptions(config)),
   };
   const sessions = createSessions({ secrets, location, clock });
   return createAdminApp({ sources, sessions });
@@ -106,6 +106,6 @@ function createAdmin(open: OpenService, { config, history, location }: Parts) {
 /** The options with which a command finds this service's data, whatever folder it is run in. */
 function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
-  if (hasUsualDatabase({ dataDir, database, sandbox })) return options;
+  if (hasDefaultDatabase({ dataDir, database, sandbox })) return options;
   return [...options, "--database", database.kind === "file" ? `file:${database.file}` : database.url];
 }

@@ -2,20 +2,20 @@
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
-import { mayUsePrivateAddress } from "../../src/delivery/address-guard.ts";
-import { createWebhookHttp } from "../../src/delivery/exchange.ts";
-import { startSender } from "../../src/delivery/sender.ts";
+import { isPrivateAddressAllowed } from "../../src/delivery/address-guard.ts";
+import { createWebhookHttpClient } from "../../src/delivery/exchange.ts";
+import { startWebhookSender } from "../../src/delivery/sender.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { startLogBuilding } from "../../src/domain/evidence/checkpoint.ts";
-import { startRetention } from "../../src/domain/evidence/retention.ts";
-import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import { prunableBefore } from "../../src/domain/quota-windows.ts";
-import { repeat } from "../../src/domain/serial.ts";
-import { startSweeping } from "../../src/domain/sweep.ts";
+import { startAttestationPruning } from "../../src/domain/evidence/retention.ts";
+import { idempotencyRetentionMs } from "../../src/domain/idempotency.ts";
+import { oldestKeptWindowStarts } from "../../src/domain/quota-windows.ts";
+import { startRepeating } from "../../src/domain/serial.ts";
+import { startLicenseSweeps } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
-import { type Counters, countDeliveries } from "../../src/metrics/counters.ts";
+import { type Counters, makeCountingOutbox } from "../../src/metrics/counters.ts";
 import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
@@ -70,7 +70,7 @@ export function startLeaderWork(operator: CommandContext, options: LeaderOptions
   }
 
   const onError = logError("the lease cannot be renewed");
-  const stopLooking = repeat(renewOrTakeLease, { everyMs: pollIntervalMs, onError });
+  const stopLooking = startRepeating(renewOrTakeLease, { everyMs: pollIntervalMs, onError });
   return async () => {
     await stopLooking();
     await resign();
@@ -81,9 +81,9 @@ function startWork(operator: CommandContext, stores: Stores, { configuration, on
   const { clock, secrets, pinned } = operator;
   const writer = logWriterOf(operator, stores.evidence);
   const stops = [
-    repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: logError("pruning failed") }),
-    startSweeping({ ...stores, configuration, clock, onError: logError("sweep failed") }),
-    startRetention({
+    startRepeating(() => prune(stores, clock), { everyMs: pruneMs, onError: logError("pruning failed") }),
+    startLicenseSweeps({ ...stores, configuration, clock, onError: logError("sweep failed") }),
+    startAttestationPruning({
       ...{ ...stores, secrets, pinned, clock },
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onHeld: (attestation) => log.warn(heldMessage, { attestation }),
@@ -107,8 +107,8 @@ function logError(message: string): (error: unknown) => void {
 /** Deletes idempotency records, quota windows and events that are too old to be replayed, counted or fetched. */
 async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
-  await quotaStore.prune(prunableBefore(now));
-  while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
+  await quotaStore.prune(oldestKeptWindowStarts(now));
+  while ((await idempotencyStore.prune(now - idempotencyRetentionMs, pruneRows)) === pruneRows);
   await prunePartnerEvents(partnerEvents, clock);
 }
 
@@ -123,13 +123,13 @@ export function startWebhookSending(
   { clockAheadMs, configuration, counters }: SenderOptions,
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };
-  const exchange = createWebhookHttp({ clock });
-  const sender = startSender({
-    outbox: countDeliveries(stores.outbox, counters),
+  const exchange = createWebhookHttpClient({ clock });
+  const sender = startWebhookSender({
+    outbox: makeCountingOutbox(stores.outbox, counters),
     exchange,
     secrets,
     clock,
-    allowPrivate: (url) => mayUsePrivateAddress(url, { keyKind, ...configuration.current().settings }),
+    allowPrivate: (url) => isPrivateAddressAllowed(url, { keyKind, ...configuration.current().settings }),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: logError("webhook sender failed"),

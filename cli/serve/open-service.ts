@@ -6,49 +6,49 @@ import { serviceActor } from "../../src/domain/changes.ts";
 import type { Finding } from "../../src/domain/checks.ts";
 import { type Clock, isoTime } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
-import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
+import { type ClockMonitor, createClockMonitor } from "../../src/domain/database-clock.ts";
 import { withTimeout } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention.ts";
-import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { createQuota } from "../../src/domain/quota.ts";
+import { createIdempotentRunner } from "../../src/domain/idempotency.ts";
+import { createQuotaCounter } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
-import { repeat } from "../../src/domain/serial.ts";
+import { startRepeating } from "../../src/domain/serial.ts";
 import {
-  changedSettings,
+  findChangedSettings,
   issuerIsSetSettingName,
-  storedSettings,
+  serializeSettings,
   unreadableCertificateSettingName,
 } from "../../src/domain/settings.ts";
-import { createStatusIndexes, createStatusLists } from "../../src/domain/status-list/lists.ts";
+import { createStatusIndexer, createStatusListSource } from "../../src/domain/status-list/lists.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
-import { createVerification } from "../../src/domain/verification.ts";
+import { createCallAnswerer } from "../../src/domain/verification.ts";
 import { createThrottledWarning } from "../../src/http/warning.ts";
 import { log } from "../../src/logger.ts";
 import {
   type Counters,
-  countAttestations,
-  countPublicLookups,
-  countSignatures,
-  createCounters,
+  createServiceCounters,
+  makeCountingLookup,
+  makeCountingSigner,
+  makeCountingStore,
   watchEventLoopLag,
 } from "../../src/metrics/counters.ts";
 import { createRefusalCounter } from "../../src/metrics/refusals.ts";
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import type { OpensslOptions } from "../../src/signing/openssl.ts";
-import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
-import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import { openSigner, type ServiceSigner } from "../../src/signing/signer.ts";
+import { createDiskMonitor } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
-import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
-import { type CommandContext, type OpenOptions, openContext } from "../open.ts";
-import { mainUrl } from "../program.ts";
+import { logWriterOf, openEvidenceLog } from "../evidence/open-evidence.ts";
+import { type CommandContext, type OpenRegisterOptions, openRegister } from "../open.ts";
+import { getMainUrl } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeaderWork, startWebhookSending } from "./housekeeping.ts";
 
-export type OpenService = Awaited<ReturnType<typeof openService>>;
+export type RunningService = Awaited<ReturnType<typeof openService>>;
 
 /** How often a service polls for what commands changed; less often on a libSQL server, where each poll is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
@@ -60,15 +60,15 @@ const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**
  * Opens a service: database, signer, evidence log, background work and polling. A missing sandbox is made first.
- * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND, and what {@link openContext} throws
+ * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND, and what {@link openRegister} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
-  options: OpenOptions = {},
+  options: OpenRegisterOptions = {},
 ) {
-  const counters = createCounters(routes);
-  let signer: ChosenSigner | undefined;
-  const operator = await openContext(config, {
+  const counters = createServiceCounters(routes);
+  let signer: ServiceSigner | undefined;
+  const operator = await openRegister(config, {
     ...(config.sandbox ? { whenMade: (words: string) => log.info(words, {}) } : {}),
     isService: true,
     onRequest: counters.askedServer,
@@ -84,7 +84,7 @@ export async function openService(
   try {
     await admit(operator);
     await rememberSettings(operator, config);
-    await openLog(operator);
+    await openEvidenceLog(operator);
     const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
     if (calls !== undefined) stops.push(calls.close);
     const { secrets, clock, driver } = operator;
@@ -92,14 +92,14 @@ export async function openService(
     const opened = await openSigner({ secrets, engine, cryptoMbFile, threads: { count, start, clock } });
     signer = opened;
     stops.push(opened.close);
-    const disk = createEvidenceDisk(driver);
+    const disk = createDiskMonitor(driver);
     const refusals = createRefusalCounter(clock);
     const observe: CallObserver = (call) => {
       counters.requested(call.route, call.method, call.status, call.ms);
       refusals.observe(call);
       calls?.observe(call);
     };
-    const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
+    const clockWatch = createClockMonitor(() => readDatabaseClock(driver), clock, logClock);
     const service = await createService(operator, { signer: opened, disk, counters, observe, clockWatch });
     const { configuration, isClockWrong } = service;
     const refresh = () => Promise.all([configuration.refresh(), clockWatch.look()]);
@@ -113,7 +113,7 @@ export async function openService(
       watchEventLoopLag(counters),
       startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
       // So each node pins what the leader signs, and notices an old copy of the database.
-      repeat(logWriterOf(operator).reconcile, { everyMs: reconcileMs, onError: onLogError }),
+      startRepeating(logWriterOf(operator).reconcile, { everyMs: reconcileMs, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
     const stopSending = startWebhookSending(operator, { clockAheadMs, configuration, counters });
@@ -134,7 +134,7 @@ export async function openService(
   }
 }
 
-const start = (data: OpensslOptions) => new Worker(mainUrl(), { workerData: { role: "signer", ...data } });
+const start = (data: OpensslOptions) => new Worker(getMainUrl(), { workerData: { role: "signer", ...data } });
 
 /**
  * Locks the database file; on a libSQL server, checks the settings of the services that run there.
@@ -160,18 +160,18 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
 async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, hasSetIssuer, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
-  const all = { ...storedSettings(settingsInForce), [issuerIsSetSettingName]: String(hasSetIssuer) };
-  const changed = changedSettings(all, remembered);
+  const all = { ...serializeSettings(settingsInForce), [issuerIsSetSettingName]: String(hasSetIssuer) };
+  const changed = findChangedSettings(all, remembered);
   if (Object.keys(changed).length > 0) await settings.write(changed);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 
 type ServiceParts = Readonly<{
-  signer: ChosenSigner;
-  disk: ReturnType<typeof createEvidenceDisk>;
+  signer: ServiceSigner;
+  disk: ReturnType<typeof createDiskMonitor>;
   counters: Counters;
   observe: CallObserver;
-  clockWatch: ClockWatch;
+  clockWatch: ClockMonitor;
 }>;
 
 async function createService(operator: CommandContext, parts: ServiceParts): Promise<Service> {
@@ -183,7 +183,7 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
     onKeys: signer.load,
   });
   const shared = { configuration, teachers, blindIndex, clock };
-  const statusIndexes = createStatusIndexes(secrets.statusListKey);
+  const statusIndexes = createStatusIndexer(secrets.statusListKey);
   const lookup = createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" });
   async function tryAll(): Promise<void> {
     const { kid } = configuration.current().keys.active;
@@ -195,18 +195,18 @@ async function createService(operator: CommandContext, parts: ServiceParts): Pro
   }
   return {
     configuration,
-    verification: createVerification({
+    verification: createCallAnswerer({
       ...shared,
       statusIndexes,
-      attestations: countAttestations(disk.watch(stores.attestations), counters),
-      idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
-      signer: countSignatures(signer, counters),
+      attestations: makeCountingStore(disk.watch(stores.attestations), counters),
+      idempotency: createIdempotentRunner(stores.idempotencyStore, secrets, clock),
+      signer: makeCountingSigner(signer, counters),
     }),
-    publicLookup: countPublicLookups(lookup, counters),
+    publicLookup: makeCountingLookup(lookup, counters),
     evidence: createEvidenceReader(stores.evidence),
-    statusLists: createStatusLists({ ...shared, store: stores.statusLists, statusIndexes, secrets }),
+    statusLists: createStatusListSource({ ...shared, store: stores.statusLists, statusIndexes, secrets }),
     self: createSelfService({ ...stores, clock }),
-    quota: createQuota({ clock, store: quotaStore }),
+    quota: createQuotaCounter({ clock, store: quotaStore }),
     secrets,
     keyKind,
     clock,
@@ -259,5 +259,5 @@ function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (er
     failure = String(error);
     if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost(error);
   }
-  return repeat(look, { everyMs, onError });
+  return startRepeating(look, { everyMs, onError });
 }

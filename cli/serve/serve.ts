@@ -1,20 +1,20 @@
 import type { LogLevel } from "@logtape/logtape";
 import { createApp } from "../../src/app.ts";
 import {
+  type CommandLineOptions,
   type Config,
-  consolePortFile,
+  consolePortPathOf,
   type Environment,
-  type Flags,
   readServeConfig,
   type ServeConfig,
 } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import { type HttpApp, type Listener, serve as listen } from "../../src/http/serve.ts";
+import { type HttpApp, type HttpListener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discardFile } from "../../src/store/driver/files.ts";
-import { environmentOf, readRepeated, serveConfigOf } from "../command.ts";
+import { readEnvironment, readRepeatedOption, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { readStoredSettings } from "../open.ts";
 import { tvsCommand } from "../operator-command.ts";
@@ -23,19 +23,22 @@ import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
-import { type OpenService, openService } from "./open-service.ts";
+import { openService, type RunningService } from "./open-service.ts";
 
 export const serveCommand = tvsCommand("serve", {
   args: { ...serveArgs, ...actorArg },
   async run({ args, rawArgs }) {
-    const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, readRepeated(rawArgs, name)]);
-    const flags: Flags = { ...args, ...Object.fromEntries(lists) };
-    await serve(await serveConfig(flags, environmentOf(flags)), process.env);
+    const lists = ["trusted-proxy", "client-cert-from"].map((name) => [
+      name,
+      readRepeatedOption(rawArgs, name),
+    ]);
+    const flags: CommandLineOptions = { ...args, ...Object.fromEntries(lists) };
+    await serve(await serveConfig(flags, readEnvironment(flags)), process.env);
   },
 });
 
 /** The settings of `serve`: flags first, then environment, then what `tvs init` stored. A sandbox ignores what is stored. */
-async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
+async function serveConfig(flags: CommandLineOptions, environment: Environment): Promise<ServeConfig> {
   const config = serveConfigOf(flags, environment);
   const stored = config.sandbox ? null : await readStoredSettings(config);
   return stored === null ? config : readServeConfig(flags, environment, stored);
@@ -65,7 +68,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     ...{ host, port, trustedProxies, ...(tls && { tls: readTls(tls) }) },
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
-  let open: OpenService | undefined;
+  let open: RunningService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   try {
@@ -77,7 +80,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     // A killed service leaves the file with its console's port.
-    if (consolePort === undefined) discardFile(consolePortFile(config));
+    if (consolePort === undefined) discardFile(consolePortPathOf(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
     await announce(open, listener, { host, introduction });
@@ -114,7 +117,7 @@ function giveUpStart(isOpen: () => boolean): void {
 }
 
 /** Fills a sandbox before its first answer, so that its demo API key works as soon as it is printed. */
-async function fillSandbox({ operator, service }: OpenService, url: string) {
+async function fillSandbox({ operator, service }: RunningService, url: string) {
   const { prepareSandbox } = await import("../sandbox/sandbox.ts");
   const prepared = await prepareSandbox(operator, url);
   await service.configuration.refresh();
@@ -123,8 +126,8 @@ async function fillSandbox({ operator, service }: OpenService, url: string) {
 
 /** Prints the service's URLs, and logs the problems that an operator should know before the first call. */
 async function announce(
-  { operator, service }: OpenService,
-  listener: Listener,
+  { operator, service }: RunningService,
+  listener: HttpListener,
   { host, introduction }: { host: string; introduction: string },
 ): Promise<void> {
   const { settings } = service.configuration.current();

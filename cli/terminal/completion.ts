@@ -3,13 +3,13 @@
 import { parseArgs } from "node:util";
 import { manualTopics } from "../../src/manual.ts";
 import {
-  type Args,
+  type ArgDefinitions,
   argsOf,
-  commandsOf,
   commonArgs,
   configOf,
+  type IdReader,
   operand,
-  type ReadIds,
+  subCommandsOf,
   type TvsCommand,
 } from "../command.ts";
 import { tvsCommand } from "../operator-command.ts";
@@ -46,8 +46,8 @@ type Candidate = readonly [word: string, meaning: string];
  * Prints the words that may be at the cursor, one a line. If none is printed, the shell offers files.
  * @param words those up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
-export async function printCandidates(root: TvsCommand, words: Words): Promise<number> {
-  const found = await findCandidates(root, words).catch((): Candidate[] => []);
+export async function printCompletions(root: TvsCommand, words: Words): Promise<number> {
+  const found = await findCompletions(root, words).catch((): Candidate[] => []);
   const oneLine = (text: string) =>
     text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
   process.stdout.write(found.map(([word, meaning]) => `${word}\t${oneLine(meaning)}\n`).join(""));
@@ -55,7 +55,7 @@ export async function printCandidates(root: TvsCommand, words: Words): Promise<n
 }
 
 /** Lists the words that may replace the last one, which may be incomplete. */
-export async function findCandidates(root: TvsCommand, words: Words): Promise<Candidate[]> {
+export async function findCompletions(root: TvsCommand, words: Words): Promise<Candidate[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
   const all = line.isHelp ? await helpOffers(line, root) : await offers(line, begun, words);
@@ -66,7 +66,8 @@ export async function findCandidates(root: TvsCommand, words: Words): Promise<Ca
 
 /** Lists the words that may follow `tvs help`: topics and other commands, or after `--print` the files. */
 async function helpOffers({ command, operands, open }: Line, root: TvsCommand): Promise<Candidate[]> {
-  if (open !== null) return Object.keys((await import("./manual.ts")).printedFiles).map((name) => [name, ""]);
+  if (open !== null)
+    return Object.keys((await import("./manual.ts")).printableFiles).map((name) => [name, ""]);
   if (operands > 0) return [];
   const pages = command === root ? manualTopics.map(({ name, summary }): Candidate => [name, summary]) : [];
   const commands = await subCommands(command);
@@ -88,8 +89,8 @@ async function readLine(root: TvsCommand, words: Words): Promise<Line> {
   let open: string | null = null;
   for (const word of words) {
     // Only common options may come before a command.
-    const args: Args = command.args === undefined ? commonArgs : argsOf(command);
-    const table = commandsOf(command);
+    const args: ArgDefinitions = command.args === undefined ? commonArgs : argsOf(command);
+    const table = subCommandsOf(command);
     const load = operands === 0 && Object.hasOwn(table, word) ? table[word] : undefined;
     if (open !== null) open = null;
     else if (isHelp && word === "--print") open = "print";
@@ -116,7 +117,7 @@ async function offers(line: Line, begun: string, words: Words): Promise<Candidat
 }
 
 async function subCommands(command: TvsCommand): Promise<Candidate[]> {
-  const all = Object.entries(commandsOf(command));
+  const all = Object.entries(subCommandsOf(command));
   return Promise.all(all.map(async ([name, load]) => [name, (await load()).description] as const));
 }
 
@@ -147,13 +148,13 @@ async function values(command: TvsCommand, name: string, begun: string, words: W
 }
 
 /** Reads ids from the database. A Tab must not make a data directory, and must not wait. */
-async function lookUp(find: ReadIds, words: Words): Promise<Candidate[]> {
+async function lookUp(find: IdReader, words: Words): Promise<Candidate[]> {
   const text = { type: "string" } as const;
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
   const config = configOf(values);
   if (config.database.kind !== "file") return [];
-  const { withContext } = await import("../open.ts");
-  const found = await withContext(config, (operator) => find(operator, maxIds));
+  const { withRegister } = await import("../open.ts");
+  const found = await withRegister(config, (operator) => find(operator, maxIds));
   return found.slice(0, maxIds);
 }

@@ -2,11 +2,11 @@
 
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
-import { flag } from "../command.ts";
-import { escapeControls, wrapText } from "./output.ts";
+import { toggle } from "../command.ts";
+import { escapeUnprintable, wrapText } from "./output.ts";
 
 export const yesArg = {
-  yes: flag("Do not ask for confirmation"),
+  yes: toggle("Do not ask for confirmation"),
 } as const;
 
 /** How long to wait for an answer from a pipe. A script writes it before the command begins, or never. */
@@ -25,7 +25,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
     throw new TvsError("REFUSED", `cancelled; nothing was changed: ${found}`);
   }
   if (process.stderr.isTTY !== true) return;
-  const question = `${wrapText(escapeControls(consequence))}\nContinue? [y/N] `;
+  const question = `${wrapText(escapeUnprintable(consequence))}\nContinue? [y/N] `;
   // The question goes to stderr: stdout may be a file that gets only the result.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   process.stderr.write(question);

@@ -2,10 +2,17 @@
 
 import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { storeError } from "../../src/store/driver/driver.ts";
+import { tvsErrorOf } from "../../src/store/driver/driver.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
-import { argsOf, type Commands, commandsOf, commonArgs, type TvsCommand, version } from "../command.ts";
-import { escapeControls, exitCodeOf, hang, terminalWidth, wrapText } from "./output.ts";
+import {
+  argsOf,
+  type CommandLoaders,
+  commonArgs,
+  subCommandsOf,
+  type TvsCommand,
+  tvsVersion,
+} from "../command.ts";
+import { chooseTextWidth, escapeUnprintable, exitCodeOf, hang, wrapText } from "./output.ts";
 
 type Line = readonly [name: string, meaning: string];
 
@@ -21,7 +28,7 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs doctor                                   when something looks wrong`;
 
 /** Makes the text of `tvs --help`: the commands by purpose, and the first steps. */
-export async function rootHelp({ description, sections = {} }: TvsCommand): Promise<string> {
+export async function formatRootHelp({ description, sections = {} }: TvsCommand): Promise<string> {
   const listings = await Promise.all(
     Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
   );
@@ -29,7 +36,7 @@ export async function rootHelp({ description, sections = {} }: TvsCommand): Prom
   const more =
     "`tvs COMMAND --help` explains a command, with examples; `tvs help` lists the topics of the manual, and `tvs help TOPIC` prints one; `tvs help --print FILE` prints alerts.yml (alert rules for Prometheus) or grafana-dashboard.json; `tvs completion bash|zsh|fish` enables completion in your shell.";
   return [
-    `${wrapText(`${description} (tvs ${version})`)}\n`,
+    `${wrapText(`${description} (tvs ${tvsVersion})`)}\n`,
     section("USAGE", "  tvs COMMAND [OPTIONS]"),
     ...listings.map(([title, lines]) => section(title, listed(lines, nameWidth))),
     section("OPTIONS OF EVERY COMMAND", listed(Object.entries(commonArgs as ArgsDef).map(optionLine))),
@@ -39,7 +46,7 @@ export async function rootHelp({ description, sections = {} }: TvsCommand): Prom
 }
 
 /** Makes the text of `--help`, in lines that fit the terminal. @param path the words of the command, `tvs` first */
-export async function helpText(command: TvsCommand, path: readonly string[]): Promise<string> {
+export async function formatCommandHelp(command: TvsCommand, path: readonly string[]): Promise<string> {
   const { example } = command;
   const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
@@ -53,7 +60,7 @@ export async function helpText(command: TvsCommand, path: readonly string[]): Pr
     section("USAGE", hang("  ", words, { indent: 6 })),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
-    section("COMMANDS", listed(await commandLines(commandsOf(command)))),
+    section("COMMANDS", listed(await commandLines(subCommandsOf(command)))),
     section(path.length === 1 ? "MORE OPTIONS" : "OPTIONS OF EVERY COMMAND", listed(common.map(optionLine))),
     section(example?.includes("\n  tvs") ? "EXAMPLES" : "EXAMPLE", example ? `  ${example}` : ""),
     command.run === undefined ? `\n\`${path.join(" ")} COMMAND --help\` explains a command.\n` : "",
@@ -82,7 +89,7 @@ function optionLine([name, one]: readonly [string, ArgDef]): Line {
   return [spelled(name, one), `${one.description ?? ""}${one.required === true ? " (required)" : ""}`];
 }
 
-async function commandLines(commands: Commands): Promise<Line[]> {
+async function commandLines(commands: CommandLoaders): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description } = await load();
@@ -94,14 +101,14 @@ async function commandLines(commands: Commands): Promise<Line[]> {
 
 function listed(lines: readonly Line[], leastNameWidth = 0): string {
   const names = Math.max(leastNameWidth, ...lines.map(([name]) => name.length)) + gap;
-  const isBeside = terminalWidth() - names >= 2 + leastMeaningWidth;
+  const isBeside = chooseTextWidth() - names >= 2 + leastMeaningWidth;
   const starts = lines.map(([name]) => (isBeside ? `  ${name.padEnd(names)}` : `  ${name}\n      `));
   const indent = isBeside ? 2 + names : 6;
   return lines.map(([, meaning], index) => hang(starts[index] ?? "", meaning, { indent })).join("\n");
 }
 
 /** Adds the usage line to an error of citty, which names only the first missing argument. */
-export function addUsage(error: unknown, command: TvsCommand, path: readonly string[]): unknown {
+export function addUsageToError(error: unknown, command: TvsCommand, path: readonly string[]): unknown {
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
   const words = usage(path, Object.entries(argsOf(command)));
@@ -113,7 +120,7 @@ export function addUsage(error: unknown, command: TvsCommand, path: readonly str
 export function printFailure(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
   const { code, message } = known;
-  process.stderr.write(`${program}: ${escapeControls(message.replaceAll("\n", " "))}\n`);
+  process.stderr.write(`${program}: ${escapeUnprintable(message.replaceAll("\n", " "))}\n`);
   if (words.includes("--json")) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);
@@ -126,7 +133,7 @@ function asTvsError(error: unknown): TvsError {
     return new TvsError("INPUT_UNREADABLE", `${path} cannot be entered or read by this user`, {
       cause: error,
     });
-  const ofDisk = storeError(error);
+  const ofDisk = tvsErrorOf(error);
   if (["STORE_FULL", "STORE_READ_ONLY"].includes(ofDisk.code)) return ofDisk;
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
 }

@@ -2,7 +2,7 @@
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
-import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./output.ts";
+import { parseChoice, parseCount, parseDuration, parseTime, parseWordList } from "./output.ts";
 
 const maxLimit = 100_000;
 
@@ -12,7 +12,7 @@ export function choiceOption<const T extends string>(choices: readonly T[], desc
 
 /** Defines an option whose value is `all`, or a list of known words. @param words its description */
 export function listOption<const T extends string>(known: readonly T[], words: string) {
-  const read = (text: string, flag: string) => parseList(text, flag, known);
+  const read = (text: string, flag: string) => parseWordList(text, flag, known);
   return {
     ...option("all|A,B", `${words}, separated by commas`, read),
     values: { listOf: ["all", ...known] },
@@ -20,12 +20,12 @@ export function listOption<const T extends string>(known: readonly T[], words: s
 }
 
 /** Defines an option such as `--since`. @param which how the option's help begins, such as `Only those made` */
-export function sinceArg(which: string) {
+export function sinceOption(which: string) {
   const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
   return option("TIME", words, readSince);
 }
 
-export function limitArg(defaultLimit: number) {
+export function limitOption(defaultLimit: number) {
   return {
     ...option("N", `At most this many (default ${defaultLimit})`, readLimit),
     default: `${defaultLimit}`,

@@ -5,12 +5,12 @@ import alerts from "../../data/alerts.yml" with { type: "text" };
 import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { manualTopics, parseTopicLink, topicGroups } from "../../src/manual.ts";
+import { manualTopicGroups, manualTopics, parseTopicLink } from "../../src/manual.ts";
 import type { TvsCommand } from "../command.ts";
-import { exitCodes, formatHeading, formatTable, hang, terminalWidth, wrapText } from "./output.ts";
+import { chooseTextWidth, exitCodes, formatHeading, formatTable, hang, wrapText } from "./output.ts";
 
 /** The files that `tvs help --print` writes for an operator who has the executable alone. */
-export const printedFiles: Readonly<Record<string, string>> = {
+export const printableFiles: Readonly<Record<string, string>> = {
   "alerts.yml": alerts,
   // For the compiler this import is the file's parsed value; at run time it is a text.
   "grafana-dashboard.json": String(dashboard),
@@ -49,11 +49,11 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   });
 }
 
-/** Prints one of {@link printedFiles}. @throws TvsError USAGE unless the words are the name of one file */
+/** Prints one of {@link printableFiles}. @throws TvsError USAGE unless the words are the name of one file */
 function printFile([name = "", ...rest]: readonly string[]): number {
-  const text = Object.hasOwn(printedFiles, name) && rest.length === 0 ? printedFiles[name] : undefined;
+  const text = Object.hasOwn(printableFiles, name) && rest.length === 0 ? printableFiles[name] : undefined;
   if (text === undefined)
-    throw new TvsError("USAGE", `tvs help --print needs one of ${Object.keys(printedFiles).join(", ")}`);
+    throw new TvsError("USAGE", `tvs help --print needs one of ${Object.keys(printableFiles).join(", ")}`);
   process.stdout.write(text);
   return exitCodes.done;
 }
@@ -61,7 +61,7 @@ function printFile([name = "", ...rest]: readonly string[]): number {
 /** Lists the topics below the titles of their groups. The columns of all groups are aligned. */
 function topicList(): string {
   const nameWidth = Math.max(...manualTopics.map(({ name }) => name.length));
-  const sections = topicGroups.map(({ title, topics: own }) => {
+  const sections = manualTopicGroups.map(({ title, topics: own }) => {
     const lines = own.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}  ${summary}\n`);
     return `${formatHeading(title.toUpperCase())}\n${lines.join("")}`;
   });
@@ -99,7 +99,7 @@ function list({ items, ordered, start }: Tokens.List): string {
 function tableOf({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
   // Output to a pipe is mostly read in a pager, so tables have a terminal's width there too.
-  return formatTable(cells(header), rows.map(cells), { isTTY: true, columns: terminalWidth() });
+  return formatTable(cells(header), rows.map(cells), { isTTY: true, columns: chooseTextWidth() });
 }
 
 /** Makes the text of inline Markdown. Code keeps its backquotes, which show where it ends. */

@@ -1,7 +1,7 @@
 import Table from "cli-table3";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
-import { readDuration } from "../../src/domain/clock.ts";
+import { parseDurationMs } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 
@@ -9,11 +9,11 @@ import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Makes a text safe for a terminal: writes invisible characters as JSON escapes. */
-export const escapeControls = (text: string): string => text.replace(unprintable, escaped);
+export const escapeUnprintable = (text: string): string => text.replace(unprintable, escaped);
 
 /** Writes a value as indented JSON that is safe for a terminal. */
-export function safeJson(value: object): string {
-  return JSON.stringify(value, null, 2).split("\n").map(escapeControls).join("\n");
+export function formatTerminalJson(value: object): string {
+  return JSON.stringify(value, null, 2).split("\n").map(escapeUnprintable).join("\n");
 }
 
 function escaped(character: string): string {
@@ -43,15 +43,15 @@ type Asked = { json?: unknown };
 
 /** Prints a command's result: one JSON value with `--json`, else text. */
 export function print(args: Asked, value: unknown, human: () => string): void {
-  // JSON.stringify escapes control characters only up to U+001F. `escapeControls` escapes the others.
-  const text = args.json === true ? escapeControls(JSON.stringify(value)) : human();
+  // JSON.stringify escapes control characters only up to U+001F. `escapeUnprintable` escapes the others.
+  const text = args.json === true ? escapeUnprintable(JSON.stringify(value)) : human();
   process.stdout.write(args.json === true ? `${text}\n` : ensureLineEnd(text));
 }
 
 /** Prints a note to stderr, so that stdout has only the result. */
 export function printNote(words: string): void {
   // A note may quote text from the database, whose control characters must not reach the terminal.
-  const lines = words.split("\n").map(escapeControls);
+  const lines = words.split("\n").map(escapeUnprintable);
   // A terminal breaks long lines within words. A command in the note could not be pasted then.
   const shown = process.stderr.isTTY === true ? lines.map(wrapNote) : lines;
   process.stderr.write(ensureLineEnd(shown.join("\n")));
@@ -60,7 +60,7 @@ export function printNote(words: string): void {
 /** Wraps a line of a note for the terminal. Further lines get the indentation of the first. */
 function wrapNote(line: string): string {
   const start = /^ */.exec(line)?.[0] ?? "";
-  return hang(start, line.slice(start.length), { width: terminalWidth(process.stderr) });
+  return hang(start, line.slice(start.length), { width: chooseTextWidth(process.stderr) });
 }
 
 export function printNoteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -149,12 +149,12 @@ type Hanging = { readonly indent?: number; readonly width?: number };
 
 /** Wraps a text that begins after `start`. Further lines are indented, by default to where the text begins. */
 export function hang(start: string, text: string, options: Hanging = {}): string {
-  const { indent = stringWidth(start), width = terminalWidth() } = options;
+  const { indent = stringWidth(start), width = chooseTextWidth() } = options;
   return start + wrapText(text, width - indent, `\n${" ".repeat(indent)}`);
 }
 
 /** Wraps text between words. A long word stays whole, for copying, and a number stays with the word that it counts. */
-export function wrapText(text: string, width = terminalWidth(), lineBreak = "\n"): string {
+export function wrapText(text: string, width = chooseTextWidth(), lineBreak = "\n"): string {
   const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);
   return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
 }
@@ -165,9 +165,9 @@ const noBreak = "\ue000";
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
 
 /** The columns of a table by title: each is the name of a member, or a function that makes the cell. */
-export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
+export type TableColumns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
 
-export function formatList<T>(list: readonly T[], columns: Columns<T>): string {
+export function formatList<T>(list: readonly T[], columns: TableColumns<T>): string {
   const cells = Object.values(columns).map((column) =>
     typeof column === "function" ? column : (one: T) => one[column] as Cell,
   );
@@ -176,7 +176,7 @@ export function formatList<T>(list: readonly T[], columns: Columns<T>): string {
 }
 
 /** Prints a list: one array with `--json`, else a table. @param none the text for an empty list */
-export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T>, none?: string): void {
+export function printList<T>(args: Asked, list: readonly T[], columns: TableColumns<T>, none?: string): void {
   print(args, list, () => (list.length === 0 && none !== undefined ? none : formatList(list, columns)));
 }
 
@@ -184,7 +184,7 @@ export function printList<T>(args: Asked, list: readonly T[], columns: Columns<T
 export function formatRecord(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
-  const width = isSeen ? terminalWidth() : Math.max(terminalWidth(), nameWidth + 32);
+  const width = isSeen ? chooseTextWidth() : Math.max(chooseTextWidth(), nameWidth + 32);
   const lines = Object.entries(members).map(([name, value]) => {
     const text = cell(value);
     // Without a terminal only lists are wrapped. Other values stay on one line, for `grep`.
@@ -195,7 +195,7 @@ export function formatRecord(members: Readonly<Record<string, Cell>>): string {
 }
 
 /** Returns the width for texts, in characters: that of the terminal, but 40 to 100; 80 without a terminal. */
-export function terminalWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
+export function chooseTextWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
   return Math.min(Math.max(columns, 40), 100);
 }
 
@@ -210,7 +210,7 @@ function toSecond(text: string): string {
 }
 
 function cell(value: Cell): string {
-  return value === null || value === undefined || value === "" ? "-" : escapeControls(String(value));
+  return value === null || value === undefined || value === "" ? "-" : escapeUnprintable(String(value));
 }
 
 export function formatHeading(title: string, isTTY = process.stdout.isTTY): string {
@@ -220,7 +220,7 @@ export function formatHeading(title: string, isTTY = process.stdout.isTTY): stri
 
 /** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds @throws TvsError USAGE */
 export function parseDuration(text: string, flag: string): number {
-  const duration = readDuration(text);
+  const duration = parseDurationMs(text);
   if (duration === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
   return duration;
 }
@@ -238,7 +238,7 @@ export function parseTime(text: string, flag: string, orElse = ""): number {
 }
 
 /** Reads `all`, or names separated by commas. @throws TvsError USAGE with the flag and the known names */
-export function parseList<T extends string>(text: string, flag: string, known: readonly T[]): T[] {
+export function parseWordList<T extends string>(text: string, flag: string, known: readonly T[]): T[] {
   if (text === "all") return [...known];
   const names = text.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !known.some((one) => one === name));

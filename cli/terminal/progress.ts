@@ -2,16 +2,16 @@
 
 import { Presets, SingleBar } from "cli-progress";
 
-export type Bar = {
+export type ProgressBar = {
   /** @param more `total` if it was not known before; `counted`, from which the rate is computed (default: `done`) */
   show(done: number, more?: { readonly total?: number; readonly counted?: number }): void;
   stop(): void;
 };
 
-const silent: Bar = { show: () => {}, stop: () => {} };
+const silent: ProgressBar = { show: () => {}, stop: () => {} };
 
 /** Whether a progress bar is shown: only if stderr is a terminal, so never in a log. */
-export const hasProgress = (): boolean => process.stderr.isTTY === true;
+export const isProgressShown = (): boolean => process.stderr.isTTY === true;
 
 type BarOptions = {
   readonly label: string;
@@ -20,8 +20,8 @@ type BarOptions = {
   readonly total?: number;
 };
 
-export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
-  if (!hasProgress()) return silent;
+export function createProgressBar({ label, unit, total: known = 0 }: BarOptions): ProgressBar {
+  if (!isProgressShown()) return silent;
   const startedAt = performance.now();
   let bar: SingleBar | undefined;
   return {

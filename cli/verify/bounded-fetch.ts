@@ -1,21 +1,21 @@
 /** Fetches from a log's server, which may not answer, send without an end, or redirect. */
 
 import { TvsError } from "../../src/domain/errors.ts";
-import { readBounded } from "../../src/partner/bytes.ts";
+import { readBoundedStream } from "../../src/partner/bytes.ts";
 import { isCompressed } from "../../src/store/server/answers.ts";
 import { option } from "../command.ts";
 import { parseDuration } from "../terminal/output.ts";
 
-export const defaultTimeoutMs = 15_000;
+export const defaultFetchTimeoutMs = 15_000;
 const maxBytes = 1024 * 1024;
 
-const timeoutWords = `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`;
+const timeoutWords = `How long an answer may take (default ${defaultFetchTimeoutMs / 1000}s)`;
 export const timeoutArg = { timeout: option("DURATION", timeoutWords, parseDuration) } as const;
 
 type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
 
 /** Reads a URL from the command line. @throws TvsError USAGE if it is not http(s), or has a user or password */
-export function readHttpUrl(text: string, flag: string): URL {
+export function parseHttpUrl(text: string, flag: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
     throw new TvsError("USAGE", `${flag} must be an http or https address without a user or password`);
@@ -44,7 +44,7 @@ export async function fetchBounded(url: URL, timeoutMs: number): Promise<Bounded
     }
     if (response.status >= 300 && response.status < 400)
       throw none("sends elsewhere, which is not followed; give the address itself");
-    const body = response.body === null ? new Uint8Array() : await readBounded(response.body, maxBytes);
+    const body = response.body === null ? new Uint8Array() : await readBoundedStream(response.body, maxBytes);
     if (body === null) throw none("sent more than 1 MiB, which no answer of it needs");
     return { status: response.status, body };
   } catch (cause) {

@@ -3,7 +3,7 @@
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { concatenate } from "../../src/partner/bytes.ts";
+import { concatenateBytes } from "../../src/partner/bytes.ts";
 import { convertPiecesToUtf8 } from "../../src/partner/file-text.ts";
 import { type EnvelopeItem, isJsonOrJwsLine, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
@@ -47,11 +47,7 @@ async function* openPath(path: string, skipped: ReadonlySet<string>, isNamed = t
 }
 
 /** Opens files, folders, or `-` for standard input, in turn. @param keyFiles files that are skipped in a folder */
-export async function* openSources(
-  paths: Paths,
-  stdin: InputChunks,
-  keyFiles: Paths,
-): AsyncGenerator<Source> {
+export async function* openInputs(paths: Paths, stdin: InputChunks, keyFiles: Paths): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
     if (path === "-") {
@@ -97,7 +93,7 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(0x0a) + 1;
     if (end > 0) {
-      yield* readLineBlock(concatenate([...unfinished, chunk.subarray(0, end)]), counter);
+      yield* readLineBlock(concatenateBytes([...unfinished, chunk.subarray(0, end)]), counter);
       unfinished = [];
       unfinishedBytes = 0;
     }
@@ -105,22 +101,22 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
     unfinishedBytes += chunk.length - end;
     if (unfinishedBytes > maxDocumentBytes) return yield refused("INPUT_TOO_LARGE", counter.line + 1);
   }
-  yield* readLineBlock(concatenate(unfinished), counter);
+  yield* readLineBlock(concatenateBytes(unfinished), counter);
 }
 
 async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, limitBytes: number) {
   let size = parts.reduce((sum, part) => sum + part.length, 0);
   while (size <= limitBytes) {
     const next = await chunks.next();
-    if (next.done) return { bytes: concatenate(parts), isWhole: true };
+    if (next.done) return { bytes: concatenateBytes(parts), isWhole: true };
     parts.push(next.value);
     size += next.value.length;
   }
-  return { bytes: concatenate(parts), isWhole: false };
+  return { bytes: concatenateBytes(parts), isWhole: false };
 }
 
 /** Reads the items of a source in order; an empty or unreadable source gives a refusal. */
-export async function* readSource(
+export async function* readEnvelopeItems(
   source: Source,
   watch: (chunks: InputChunks) => InputChunks = (chunks) => chunks,
 ): AsyncGenerator<EnvelopeItem> {

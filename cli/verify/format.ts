@@ -2,7 +2,7 @@
 
 import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
-import type { Position } from "../../src/partner/input.ts";
+import type { EnvelopePosition } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
 import type {
@@ -11,11 +11,11 @@ import type {
   StatementVerification,
   Verification,
 } from "../../src/partner/verification.ts";
-import { escapeControls } from "../terminal/output.ts";
+import { escapeUnprintable } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
 
-type Location = { readonly file: string; readonly place: Position };
+type Location = { readonly file: string; readonly place: EnvelopePosition };
 
 /** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
 export function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location) {
@@ -27,7 +27,7 @@ export function formatJson(verification: AnyVerification, { file, place: { line,
     ...(line === null ? {} : { line }),
     ...(index === null ? {} : { index }),
   };
-  return `${escapeControls(JSON.stringify(object))}\n`;
+  return `${escapeUnprintable(JSON.stringify(object))}\n`;
 }
 
 const colors = { valid: 32, refused: 31, undecidable: 33 };
@@ -39,7 +39,7 @@ function describeLocation({ file, place }: Location): string {
 
 function row(name: string, ...values: (string | number | null | undefined)[]): string[] {
   const known = values.filter((value) => value !== null && value !== undefined && value !== "");
-  return known.length === 0 ? [] : [`  ${name.padEnd(15)} ${escapeControls(known.join(", "))}`];
+  return known.length === 0 ? [] : [`  ${name.padEnd(15)} ${escapeUnprintable(known.join(", "))}`];
 }
 
 function colored(text: string, code: number | null): string {
@@ -53,7 +53,7 @@ function answerLines(verification: AnyVerification, color: boolean): string[] {
   if (answer === null) return [];
   const isYes = stated === null ? verification.result?.eligible : areAllEligible(verification);
   const answerColor = hasEnded(verification) ? colors.undecidable : isYes ? 32 : 31;
-  const line = (text: string, code: number) => `  ${colored(escapeControls(text), color ? code : null)}`;
+  const line = (text: string, code: number) => `  ${colored(escapeUnprintable(text), color ? code : null)}`;
   const shown = line(answer, answerColor);
   return since === null ? [shown] : [shown, line(since, colors.undecidable)];
 }
@@ -108,7 +108,7 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
 function describeCheck({ name, ok, detail }: Check): string {
   // The mark "NO" before the name "compromise" would read as "no compromise".
   const mark = ok === null ? "not made" : ok ? "ok" : "FAILED";
-  return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${escapeControls(detail)}`;
+  return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${escapeUnprintable(detail)}`;
 }
 
 /** The reasons of inputs that were not verified, so no checks are printed. */
@@ -123,7 +123,7 @@ const unverified: ReadonlySet<string | null> = new Set([
 function explain({ reason, checks, claimedIssuer }: Verification): string {
   if (reason === null) return "";
   if (claimedIssuer !== null)
-    return `  ${reason}: It says it comes from ${escapeControls(claimedIssuer)}, which is another service (nothing proves that it does). Check it there.`;
+    return `  ${reason}: It says it comes from ${escapeUnprintable(claimedIssuer)}, which is another service (nothing proves that it does). Check it there.`;
   const isForm = checks[0]?.ok === false;
   const detail = isForm ? checks[0]?.detail : undefined;
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
@@ -138,7 +138,7 @@ export function formatHuman(verification: AnyVerification, location: Location, c
   const isColored = color && (isGood || !isGenuine);
   const word = colored(verdict, isColored ? colors[verdict] : null);
   const lines = [
-    `${word}  ${escapeControls(describeLocation(location))}${explain(verification)}`,
+    `${word}  ${escapeUnprintable(describeLocation(location))}${explain(verification)}`,
     ...(isGenuine ? row("signature", "genuine") : []),
     ...answerLines(verification, isGenuine && color),
     ...row(isStated ? "statementId" : "verificationId", verification.verificationId),

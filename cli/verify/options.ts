@@ -4,14 +4,14 @@ import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
 import type { Environment } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { decodeText } from "../../src/partner/file-text.ts";
+import { decodeTextFile } from "../../src/partner/file-text.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { openLogProof } from "../../src/partner/log-proof.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
-import { flag, option, readRepeated } from "../command.ts";
-import { readLogKeys, readStateFile, rememberInStateFile } from "../evidence/log-state.ts";
+import { option, readRepeatedOption, toggle } from "../command.ts";
+import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "../evidence/log-state.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { parseDuration, parseTime } from "../terminal/output.ts";
 
@@ -46,13 +46,13 @@ export const verifyArgs = {
     "How old a status list may be (default 7d, and never beyond its own end); one that was just fetched may be a day old",
   ),
   now: option("TIME", "Check as of this time (ISO 8601)"),
-  json: flag("Print one JSON object a line, one for each envelope"),
+  json: toggle("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
 
 type Flags = { readonly [name in Exclude<keyof typeof verifyArgs, "json">]?: string | undefined };
 
 /** A command line as citty parses it. */
-export type Line = {
+export type ParsedCommandLine = {
   readonly args: Flags & { readonly json?: boolean | undefined; readonly _: readonly string[] };
   readonly rawArgs: string[];
 };
@@ -79,10 +79,14 @@ const maxListMiB = 2;
  * Combines options and environment variables, and reads all files.
  * @throws TvsError USAGE if settings are missing or contradict, INPUT_UNREADABLE
  */
-export async function readSettings({ args: flags, rawArgs }: Line, env: Environment, clock: Date) {
+export async function readVerifySettings(
+  { args: flags, rawArgs }: ParsedCommandLine,
+  env: Environment,
+  clock: Date,
+) {
   const { TVS_VERIFY_LOG_KEY: keptLogKey } = env;
-  const logKeys = readRepeated(rawArgs, "log-key") ?? (keptLogKey ? [keptLogKey] : []);
-  const lists = readRepeated(rawArgs, "status-list") ?? [];
+  const logKeys = readRepeatedOption(rawArgs, "log-key") ?? (keptLogKey ? [keptLogKey] : []);
+  const lists = readRepeatedOption(rawArgs, "status-list") ?? [];
   const maxListAge = readMaxAge(flags, lists);
   const files = [
     flags.jwks || env.TVS_VERIFY_JWKS,
@@ -170,7 +174,7 @@ function readPack(path: string): OfflinePack {
 function readLists(paths: readonly string[], pack: OfflinePack | undefined) {
   if (pack === undefined && paths.length === 0) return {};
   const files = paths.map((path) => readSmallFile(path, `the status list ${path}`, maxListMiB));
-  const texts = files.map((bytes) => decodeText(bytes) ?? "");
+  const texts = files.map((bytes) => decodeTextFile(bytes) ?? "");
   return { statusLists: [...texts, ...(pack?.statusLists ?? [])] };
 }
 
@@ -185,7 +189,7 @@ async function openProof(
   given: { logKeys: readonly string[]; now: Date },
 ) {
   const written = readSmallFile(path, `the proof ${path}`, maxProofMiB);
-  const options = { ...given, logKeys: await readLogKeys(given.logKeys) };
+  const options = { ...given, logKeys: await readTrustedLogKeys(given.logKeys) };
   if (file === undefined) return openLogProof(written, options);
   const proof = await openLogProof(written, { ...options, logState: readStateFile("--log-state", file) });
   if (proof.refusal === null) await rememberInStateFile(file, proof);

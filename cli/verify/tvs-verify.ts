@@ -2,10 +2,10 @@
 
 import process from "node:process";
 import { runCommand } from "citty";
-import { moveKeyIdsLast, type TvsCommand, version } from "../command.ts";
-import { addUsage, helpText, printFailure } from "../terminal/help.ts";
+import { moveKeyIdsLast, type TvsCommand, tvsVersion } from "../command.ts";
+import { addUsageToError, formatCommandHelp, printFailure } from "../terminal/help.ts";
 import { exitCodes } from "../terminal/output.ts";
-import { verifyCommand } from "./verify.ts";
+import { makeVerifyCommand } from "./verify.ts";
 
 const program = "tvs-verify";
 
@@ -14,19 +14,19 @@ const ofRegister = ["data", "database", "sandbox"];
 
 async function help(command: TvsCommand): Promise<string> {
   const args = Object.entries(command.args ?? {}).filter(([name]) => !ofRegister.includes(name));
-  return helpText({ ...command, args: Object.fromEntries(args) }, [program]);
+  return formatCommandHelp({ ...command, args: Object.fromEntries(args) }, [program]);
 }
 
 /** @returns the exit code of `tvs verify` */
 async function runCommandLine(words: readonly string[]): Promise<number> {
-  const command = verifyCommand(program);
+  const command = makeVerifyCommand(program);
   const isAsked = (...flags: string[]) => words.some((word) => flags.includes(word));
   try {
     if (isAsked("--help", "-h")) process.stdout.write(await help(command));
-    else if (words.length === 1 && isAsked("--version", "-v")) process.stdout.write(`${version}\n`);
+    else if (words.length === 1 && isAsked("--version", "-v")) process.stdout.write(`${tvsVersion}\n`);
     else
       await runCommand(command, { rawArgs: moveKeyIdsLast(words, command) }).catch((error: unknown) => {
-        throw addUsage(error, command, [program]);
+        throw addUsageToError(error, command, [program]);
       });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {

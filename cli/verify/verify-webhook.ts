@@ -5,13 +5,13 @@ import type { Environment } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
-  findSecretProblem,
+  findWebhookSecretProblem,
   verifyWebhook,
   type WebhookRefusalReason,
   type WebhookVerification,
   webhookRefusalReasons,
 } from "../../src/partner/verify-webhook.ts";
-import { command, operand, option } from "../command.ts";
+import { defineCommand, operand, option } from "../command.ts";
 import { readSmallFile, readStdin } from "../safe/input-file.ts";
 import { exitCodes, formatRecord, parseTime, print } from "../terminal/output.ts";
 
@@ -27,7 +27,7 @@ const advice: Readonly<Record<WebhookRefusalReason, string>> = {
     "The signature itself is good. To check a delivery that was kept, give the time of its arrival with --now.",
 };
 
-export const verifyWebhookCommand = command({
+export const verifyWebhookCommand = defineCommand({
   description:
     "Check offline whether a received webhook delivery is genuine. The signature must be over the body's exact " +
     "bytes, and made within 300 seconds of now. Exit 0: genuine; 1: refused, with a stable reason; 2: not readable",
@@ -62,7 +62,7 @@ function readSecret(flag: string | undefined, environment: Environment): string 
   const secret = given.startsWith("@") ? readFile(given.slice(1)).replace(/\r?\n$/, "") : given;
   if (secret === "")
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
-  const problem = findSecretProblem(secret);
+  const problem = findWebhookSecretProblem(secret);
   if (problem !== null) {
     const from = given.startsWith("@") ? `the file ${given.slice(1)} of --secret` : "the webhook secret";
     throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read as a secret: ${decapitalized(problem)}`);

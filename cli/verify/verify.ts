@@ -7,15 +7,15 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { isStatement } from "../../src/partner/jws.ts";
 import type { Verdict } from "../../src/partner/reasons.ts";
-import { unopenedVerification } from "../../src/partner/verification.ts";
+import { verificationOfRefusal } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
-import { command, type TvsCommand } from "../command.ts";
-import { escapeControls, exitCodes } from "../terminal/output.ts";
-import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
-import { type InputChunks, openSources, readSource } from "./files.ts";
+import { defineCommand, type TvsCommand } from "../command.ts";
+import { escapeUnprintable, exitCodes } from "../terminal/output.ts";
+import { createProgressBar, isProgressShown, type ProgressBar } from "../terminal/progress.ts";
+import { type InputChunks, openInputs, readEnvelopeItems } from "./files.ts";
 import { type AnyVerification, formatHuman, formatJson } from "./format.ts";
-import { type Line, readSettings, type VerifySettings, verifyArgs } from "./options.ts";
+import { type ParsedCommandLine, readVerifySettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
@@ -32,7 +32,7 @@ function trustNote({ options, historyFile = "" }: VerifySettings): string {
   const { trust } = options.keys;
   if (trust?.basis !== "key-history") return "";
   const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
-  return `trust rests on ${escapeControls(historyFile)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
+  return `trust rests on ${escapeUnprintable(historyFile)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
 /**
@@ -40,9 +40,9 @@ function trustNote({ options, historyFile = "" }: VerifySettings): string {
  * @returns the exit code: 1 if an input was refused, else 2 if one is undecidable, else 0
  * @throws TvsError if the command line is wrong, or a file of keys, proofs or lists cannot be read
  */
-export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
+export async function runVerify(line: ParsedCommandLine, io: VerifyIo): Promise<number> {
   const { json = false, _: paths } = line.args;
-  const settings = await readSettings(line, io.env, io.now);
+  const settings = await readVerifySettings(line, io.env, io.now);
   const progress = await createProgress(paths);
   const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color);
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
@@ -55,8 +55,8 @@ export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
     }
   }
   try {
-    for await (const source of openSources(paths, io.stdin, settings.keyFiles))
-      for await (const verified of verifyInBatches(readSource(source, watched), settings.options)) {
+    for await (const source of openInputs(paths, io.stdin, settings.keyFiles))
+      for await (const verified of verifyInBatches(readEnvelopeItems(source, watched), settings.options)) {
         for (const { verification, place } of verified) {
           tally[verification.verdict]++;
           text += format(verification, { file: source.file, place });
@@ -88,8 +88,8 @@ const example =
   "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
 /** @param program `tvs verify`, or the `tvs-verify` of the partners' package (decision D14.1) */
-export function verifyCommand(program: string): TvsCommand {
-  return command({
+export function makeVerifyCommand(program: string): TvsCommand {
+  return defineCommand({
     description:
       "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be decided",
     example: example.replaceAll("tvs verify", program),
@@ -104,7 +104,7 @@ export function verifyCommand(program: string): TvsCommand {
       const io = { stdout: write, env, now: new Date(), stdin, color };
       process.exitCode = await runVerify({ args, rawArgs }, io).catch((error: unknown) => {
         if (!isTvsError(error)) throw error;
-        stderr.write(`${program}: ${escapeControls(error.message)}\n`);
+        stderr.write(`${program}: ${escapeUnprintable(error.message)}\n`);
         return exitCodes.undecided;
       });
     },
@@ -132,7 +132,7 @@ async function* verifyInBatches(items: AsyncIterable<EnvelopeItem>, options: Ver
 }
 
 async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
-  if ("refusal" in item) return unopenedVerification(item.refusal);
+  if ("refusal" in item) return verificationOfRefusal(item.refusal);
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
@@ -150,7 +150,7 @@ async function sizeOf(paths: readonly string[]): Promise<number> {
 }
 
 /** Creates the progress bar of large inputs. Without a terminal, or if the terminal shows the verdicts, it is silent. */
-async function createProgress(paths: readonly string[]): Promise<Bar> {
-  const bytes = hasProgress() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
-  return createBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
+async function createProgress(paths: readonly string[]): Promise<ProgressBar> {
+  const bytes = isProgressShown() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
+  return createProgressBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
 }

@@ -5,9 +5,9 @@ import { type Context, Hono } from "hono";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
-import { type AppEnv, readPathParameter } from "../http/context.ts";
+import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import { validateBySchema } from "../http/request-body.ts";
-import { type ApiContext, type ApiHandler, limitPerIpAddress } from "./public-api.ts";
+import { type ApiHandler, type HonoContext, limitPerIpAddress } from "./public-api.ts";
 import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
@@ -18,7 +18,7 @@ const immutableCacheControl = "public, max-age=31536000, immutable";
 /** For consistency proofs, which caches must revalidate: after a restore, a new log can have other trees of these sizes. */
 const revalidateCacheControl = "public, no-cache";
 
-const evidenceOf = (c: ApiContext) => c.get("parts").evidence;
+const evidenceOf = (c: HonoContext) => c.get("parts").evidence;
 
 const checkpoint: ApiHandler = async (c) =>
   sendDocument(c, await evidenceOf(c).checkpoint(), checkpointCacheControl);
@@ -38,7 +38,7 @@ const consistency: ApiHandler = async (c) => {
   return sendDocument(c, await evidenceOf(c).consistency(from, to), revalidateCacheControl);
 };
 
-export const evidenceLogApi = new Hono<AppEnv>()
+export const evidenceLogApi = new Hono<HonoEnv>()
   .get("/log/checkpoint", limitPerIpAddress(checkpoint))
   .get("/log/key", limitPerIpAddress(key))
   .get("/log/inclusion/:leafHash", limitPerIpAddress(inclusion))
@@ -51,18 +51,18 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
   return validateBySchema(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }
 
-export type LogDocuments = ReturnType<typeof createLogDocuments>;
+export type EvidenceLogDocuments = ReturnType<typeof createEvidenceLogDocuments>;
 
-/** How long {@link createRecentCache} serves a value before it reads the database again. */
+/** How long {@link createOneSecondCache} serves a value before it reads the database again. */
 const recentMs = 1_000;
 
 /** Makes the log's public documents. Checkpoint and proofs throw TvsError NOT_KNOWN until a signed checkpoint covers them. */
-export function createLogDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
-  const newest = createRecentCache(async () => {
+export function createEvidenceLogDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
+  const newest = createOneSecondCache(async () => {
     const found = await evidence.newest();
     return found && textDocument(found.note);
   }, clock);
-  const key = createRecentCache(async () => {
+  const key = createOneSecondCache(async () => {
     const keys = await Promise.all((await evidence.logs()).map(verifierKeyOf).reverse());
     return textDocument(keys.map((line) => `${line}\n`).join(""));
   }, clock);
@@ -103,7 +103,7 @@ export function throwNotKnown(message: string): never {
 }
 
 /** Makes a function that keeps the result of `load` for {@link recentMs}. After a failed load, the next call loads again. */
-export function createRecentCache<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
+export function createOneSecondCache<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {
     const now = clock.now();

@@ -7,14 +7,19 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
-import { describeOwnDelivery, describeSelf } from "../domain/self-service.ts";
-import { changeWatches, maxWatchChanges, readWatchedRegNo, type WatchChange } from "../domain/watches.ts";
-import { type AppEnv, readPathParameter } from "../http/context.ts";
-import { messageWithCode, readBody, validateBySchema } from "../http/request-body.ts";
-import { maxRegNoLength } from "../partner/reg-no.ts";
+import { describeOwnAccount, describeOwnDelivery } from "../domain/self-service.ts";
+import {
+  changeWatches,
+  maxWatchListChanges,
+  parseWatchedRegNo,
+  type WatchChange,
+} from "../domain/watches.ts";
+import { type HonoEnv, readPathParameter } from "../http/context.ts";
+import { readJsonBody, registerMessageCode, validateBySchema } from "../http/request-body.ts";
+import { maxRegNoCharacters } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
-import type { ApiContext, ApiHandler } from "./public-api.ts";
+import type { ApiHandler, HonoContext } from "./public-api.ts";
 
 /** Answers one attempt. A write throws `ConflictError` if the configuration is newer than the snapshot; the call is retried. */
 type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>;
@@ -41,7 +46,7 @@ type Page = { readonly data: readonly unknown[]; readonly end: string | null; re
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(
-  c: ApiContext,
+  c: HonoContext,
   cursor: v.GenericSchema<string, string>,
   read: (asked: { after: string | null; limit: number }) => Promise<Page>,
 ): Promise<Response> {
@@ -56,7 +61,7 @@ async function listPage(
 
 const showSelf: SelfHandler = async (self, { self: own, clock }) => {
   const endpoint = await own.endpoint(self.authenticated.partner.partnerId);
-  return self.c.json(describeSelf(self, { endpoint, day: self.quota.day(), now: clock.now() }));
+  return self.c.json(describeOwnAccount(self, { endpoint, day: self.quota.day(), now: clock.now() }));
 };
 
 const idForm = "must be the id that the list gave you";
@@ -92,17 +97,17 @@ const retryDelivery: SelfHandler = async (self, { self: own }) =>
 
 const numberSchema = v.pipe(
   v.string("must be text"),
-  v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
-  v.transform(readWatchedRegNo),
+  v.maxLength(maxRegNoCharacters, `must have at most ${maxRegNoCharacters} characters`),
+  v.transform(parseWatchedRegNo),
   v.string("must have four segments separated by /"),
 );
-const tooMany = `must have at most ${maxWatchChanges} numbers, those of both lists together`;
-const sizeForm = messageWithCode("BATCH_SIZE", tooMany);
+const tooMany = `must have at most ${maxWatchListChanges} numbers, those of both lists together`;
+const sizeForm = registerMessageCode("BATCH_SIZE", tooMany);
 // The length is checked before the elements, because a body of 256 KiB can have far more numbers than are allowed.
 const numbersSchema = v.optional(
   v.pipe(
     v.array(v.unknown(), "must be an array"),
-    v.maxLength(maxWatchChanges, sizeForm),
+    v.maxLength(maxWatchListChanges, sizeForm),
     v.array(numberSchema),
   ),
   [],
@@ -116,7 +121,7 @@ const changeSchema = v.pipe(
     "must have add or remove",
   ),
   v.object({ add: numbersSchema, remove: numbersSchema }, "must be an object"),
-  v.check(({ add, remove }) => add.length + remove.length <= maxWatchChanges, sizeForm),
+  v.check(({ add, remove }) => add.length + remove.length <= maxWatchListChanges, sizeForm),
 );
 
 /** Makes the handler that adds the number of the path to the watch list, or removes it. */
@@ -129,7 +134,7 @@ function changeOne(how: keyof WatchChange): SelfHandler {
 }
 
 const changeWatched: SelfHandler = async (self, service) => {
-  const { value } = await readBody(self.c, changeSchema);
+  const { value } = await readJsonBody(self.c, changeSchema);
   const [add, remove] = [new Set(value.add), new Set(value.remove)];
   const both = value.add.findIndex((regNo) => remove.has(regNo));
   if (both >= 0) throw new TvsError("REQUEST_INVALID", `add[${both}] must not be in remove as well`);
@@ -150,7 +155,7 @@ function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Serv
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
-export const selfServiceApi = new Hono<AppEnv>()
+export const selfServiceApi = new Hono<HonoEnv>()
   .get("/me", forSelf(showSelf))
   .get("/watch", forSelf(listWatched))
   .post("/watch", forSelf(changeWatched))

@@ -3,7 +3,7 @@
  * converts the file to JSON (.ci/schema-types.ts), because parsing YAML would block the event loop for 200 ms.
  */
 
-import { defaultSite, type Site } from "../domain/site.ts";
+import { defaultSite, type SiteDetails } from "../domain/site.ts";
 import document from "./openapi.bundle.json" with { type: "json" };
 
 type Json = { readonly [member: string]: unknown };
@@ -22,7 +22,7 @@ const published = document as unknown as OpenApiDocument;
  * @param issuer the service's URL, without a slash at its end; it becomes the document's only server
  * @param site the operator's name and contact, for the document's title and contact
  */
-export function buildOpenApiDocument(issuer: string, site: Site = defaultSite): OpenApiDocument {
+export function buildOpenApiDocument(issuer: string, site: SiteDetails = defaultSite): OpenApiDocument {
   const { info, servers } = published;
   const { title, ...rest } = info;
   const { name, contact } = site;

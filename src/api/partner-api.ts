@@ -5,12 +5,12 @@ import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type { IdempotentBody, Question, VerificationRequest } from "../domain/verification.ts";
-import { type AppEnv, readPathParameter } from "../http/context.ts";
-import { readBody, validateBySchema } from "../http/request-body.ts";
+import type { IdempotencyInput, Question, VerificationRequest } from "../domain/verification.ts";
+import { type HonoEnv, readPathParameter } from "../http/context.ts";
+import { readJsonBody, validateBySchema } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
-import type { ApiContext, ApiHandler } from "./public-api.ts";
+import type { ApiHandler, HonoContext } from "./public-api.ts";
 import {
   batchCheckSchema,
   type EligibilityCheck,
@@ -23,7 +23,7 @@ import {
 
 type ParsedCall = VerificationRequest & { readonly purposes: readonly Purpose[] };
 
-type Reader = (c: ApiContext) => Promise<ParsedCall>;
+type Reader = (c: HonoContext) => Promise<ParsedCall>;
 
 /** Makes the handler of the operation that a scope permits. The body is read after the caller is authenticated. */
 function forScope(scope: Scope, read: Reader): ApiHandler {
@@ -52,7 +52,7 @@ async function answer({ c, quota, snapshot, authenticated }: AuthorizedCall, sco
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
 const checkEligibility: Reader = async (c) => {
-  const { value, raw } = await readBody(c, eligibilityCheckSchema);
+  const { value, raw } = await readJsonBody(c, eligibilityCheckSchema);
   return askedIn([value], idempotencyOf(c, raw));
 };
 
@@ -68,17 +68,17 @@ const lookUpByTId: Reader = async (c) => {
 };
 
 const lookUpByNin: Reader = async (c) => {
-  const { value } = await readBody(c, ninLookupSchema);
+  const { value } = await readJsonBody(c, ninLookupSchema);
   return lookUp(value);
 };
 
 const checkBatch: Reader = async (c) => {
-  const { value, raw } = await readBody(c, batchCheckSchema);
+  const { value, raw } = await readJsonBody(c, batchCheckSchema);
   return askedIn(value.items, idempotencyOf(c, raw));
 };
 
 const stateRoster: Reader = async (c) => {
-  const { value, raw } = await readBody(c, rosterSchema);
+  const { value, raw } = await readJsonBody(c, rosterSchema);
   const { purpose, list, teachers } = value;
   const listed = teachers.map(({ name = null, ...identifier }) => {
     return { identifier: identifierOf(identifier), name };
@@ -95,7 +95,7 @@ function lookUp(identifier: Identifier): ParsedCall {
   return { questions: [{ identifier, purpose: lookupPurpose }], purposes: [] };
 }
 
-function askedIn(checks: readonly EligibilityCheck[], idempotency: IdempotentBody | undefined): ParsedCall {
+function askedIn(checks: readonly EligibilityCheck[], idempotency: IdempotencyInput | undefined): ParsedCall {
   return { questions: checks.map(questionOf), purposes: checks.map(({ purpose }) => purpose), idempotency };
 }
 
@@ -116,12 +116,12 @@ function requirePurposes({ purposes }: Partner, stated: readonly Purpose[]): voi
     throw new TvsError("PURPOSE_NOT_ALLOWED", `the purpose ${refused} is not allowed for this partner`);
 }
 
-function idempotencyOf(c: ApiContext, body: unknown): IdempotentBody | undefined {
+function idempotencyOf(c: HonoContext, body: unknown): IdempotencyInput | undefined {
   const key = c.req.header("Idempotency-Key");
   return key === undefined ? undefined : { key, body };
 }
 
-export const partnerApi = new Hono<AppEnv>()
+export const partnerApi = new Hono<HonoEnv>()
   .post("/eligibility-check", forScope("eligibility", checkEligibility))
   .get("/lookup/by-reg-no/:regNo{.+}", forScope("lookup_by_reg_no", lookUpByRegNo))
   .get("/lookup/by-tid/:tId", forScope("lookup_by_tid", lookUpByTId))

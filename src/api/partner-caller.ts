@@ -13,27 +13,27 @@ import {
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
-import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
-import type { AdmittedCall } from "../domain/verification.ts";
+import { type CallQuotaAccount, QuotaExceededError, type QuotaState } from "../domain/quota.ts";
+import type { AuthenticatedCall } from "../domain/verification.ts";
 import { setRateLimitHeaders } from "../http/context.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
-import { isRefusal, isStoreFailure, isUnauthenticated, problemResponse } from "../http/problem.ts";
+import { createProblemResponse, is4xxError, is401Error, isStoreFailure } from "../http/problem.ts";
 import type { Service } from "../service.ts";
-import type { ApiContext, ApiHandler } from "./public-api.ts";
+import type { ApiHandler, HonoContext } from "./public-api.ts";
 
 type PartnerRequest = {
-  readonly c: ApiContext;
+  readonly c: HonoContext;
   readonly service: Service;
   /** The scope that the partner needs; null if the call needs none. */
   readonly scope: Scope | null;
   readonly presented: PresentedCredentials;
-  readonly quota: QuotaCall;
+  readonly quota: CallQuotaAccount;
 };
 
 /** An authorised attempt at a call. Its commits are refused if the configuration changed after its authorisation. */
-export type AuthorizedCall = AdmittedCall & {
-  readonly c: ApiContext;
-  readonly quota: QuotaCall;
+export type AuthorizedCall = AuthenticatedCall & {
+  readonly c: HonoContext;
+  readonly quota: CallQuotaAccount;
   /**
    * Charges one call of the minute quota, at most once per call, however many attempts it takes.
    * @returns false if the configuration has changed since the snapshot: nothing was charged, retry the call
@@ -90,7 +90,7 @@ async function attempt(
     return await work({ ...admitted, c, quota, charge });
   } catch (error) {
     // A call that is refused after its scope check is charged too. If the database failed, a charge would fail as well.
-    if (isRefusal(error)) {
+    if (is4xxError(error)) {
       if (!(await charge())) return null;
     } else if (!isStoreFailure(error)) await charge().catch(() => {});
     throw error;
@@ -102,7 +102,7 @@ async function attempt(
  * snapshot, because a command may have just added the credential. A malformed credential is refused without a fresh snapshot.
  * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
-async function admit(request: PartnerRequest, known: Snapshot): Promise<AdmittedCall> {
+async function admit(request: PartnerRequest, known: Snapshot): Promise<AuthenticatedCall> {
   const { service, scope, presented, quota } = request;
   const may = ({ partner }: AuthenticatedCaller) => scope === null || partner.scopes.includes(scope);
   const first = identify(request, known);
@@ -134,12 +134,12 @@ function identify({ c, service, presented }: PartnerRequest, { credentials }: Sn
 
 /** Answers a refusal or failure with the quota headers. A failed authentication is thrown again, because no partner is known. */
 function refused(error: unknown, { c, quota }: PartnerRequest): Response {
-  if (isUnauthenticated(error)) throw error;
-  const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
+  if (is401Error(error)) throw error;
+  const refusal = error instanceof QuotaExceededError ? error.refusal : undefined;
   // If the database failed, it is unknown whether the call was charged, so the response has no quota headers.
   const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
   return withQuota(
-    problemResponse(error, c),
+    createProblemResponse(error, c),
     state && { ...state, resetAt: refusal?.resetAt ?? state.resetAt },
   );
 }
@@ -155,7 +155,7 @@ function withQuota(response: Response, state: QuotaState | undefined): Response 
  * Reads the API keys and certificates of the request. Anybody can copy a certificate into `Client-Cert`, so the header is
  * accepted only from a proxy that the operator named. Such a proxy verifies certificates and replaces the header.
  */
-function presentedCredentials(c: ApiContext): PresentedCredentials {
+function presentedCredentials(c: HonoContext): PresentedCredentials {
   const { service, forwardsCertificates } = c.get("parts");
   const { remoteAddress, clientCertificate } = c.env;
   const header = forwardsCertificates(remoteAddress) ? c.req.header("Client-Cert")?.trim() : undefined;

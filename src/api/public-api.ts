@@ -1,14 +1,14 @@
 import { type Context, Hono } from "hono";
-import { createAddressLimit, type LimitDecision } from "../domain/address-limit.ts";
+import { createIpRateLimiter, type RateLimitDecision } from "../domain/address-limit.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
-import { type AppEnv, type PageHandler, type RequestSource, setRateLimitHeaders } from "../http/context.ts";
-import { createSourceAddress, deriveRateLimitKeys } from "../http/peer.ts";
-import { markFailure, problemResponse } from "../http/problem.ts";
+import { type HonoEnv, type PageHandler, type RequestSource, setRateLimitHeaders } from "../http/context.ts";
+import { createClientAddressFinder, deriveRateLimitKeys } from "../http/peer.ts";
+import { createProblemResponse, setFailureCode } from "../http/problem.ts";
 import { validateBySchema } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { AppOptions, Service } from "../service.ts";
-import type { LogDocuments } from "./evidence-api.ts";
+import type { EvidenceLogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
   type createDocumentCache,
@@ -27,7 +27,7 @@ export type ApiDependencies = {
   readonly limit: ReturnType<typeof createPublicRateLimit>;
   /** The cache of the pages and of the OpenAPI document. */
   readonly documents: ReturnType<typeof createDocumentCache>;
-  readonly evidence: LogDocuments;
+  readonly evidence: EvidenceLogDocuments;
   readonly statusLists: StatusListDocuments;
   /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
   readonly forwardsCertificates: (remoteAddress: string) => boolean;
@@ -39,8 +39,8 @@ declare module "hono" {
   }
 }
 
-export type ApiContext = Context<AppEnv>;
-export type ApiHandler = (c: ApiContext) => Promise<Response>;
+export type HonoContext = Context<HonoEnv>;
+export type ApiHandler = (c: HonoContext) => Promise<Response>;
 
 /** Answers a public lookup (contract C2). The limit comes before the term is read, so that a refused call costs little. */
 const publicLookup: ApiHandler = async (c) => {
@@ -55,7 +55,7 @@ const publicLookup: ApiHandler = async (c) => {
   return c.json(answer, 200, { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" });
 };
 
-export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
+export const publicLookupApi = new Hono<HonoEnv>().get("/teacher/verify-license", publicLookup);
 
 /** Puts a public route, such as those of the evidence log, under the limit of lookups per IP address. */
 export function limitPerIpAddress(handler: ApiHandler): ApiHandler {
@@ -65,19 +65,19 @@ export function limitPerIpAddress(handler: ApiHandler): ApiHandler {
   };
 }
 
-function tooMany(c: ApiContext, decision: LimitDecision, what: string): Response {
+function tooMany(c: HonoContext, decision: RateLimitDecision, what: string): Response {
   const { retryAfterSeconds } = decision;
   const message = `too many ${what} from this IP address; try again later`;
   const error = new TvsError("ADDRESS_QUOTA", message, { retryAfterSeconds });
-  const response = problemResponse(error, c);
+  const response = createProblemResponse(error, c);
   setRateLimitHeaders(response.headers, decision);
   return response;
 }
 
 /** Makes the limit of lookups per IP address. The public API and the lookup page share one limit. */
 export function createPublicRateLimit({ clock }: Service, { publicPerMinute, trustedProxies }: AppOptions) {
-  const limit = createAddressLimit(() => publicPerMinute, clock);
-  const findSource = createSourceAddress({ trustedProxies });
+  const limit = createIpRateLimiter(() => publicPerMinute, clock);
+  const findSource = createClientAddressFinder({ trustedProxies });
   return ({ env, req }: RequestSource) => {
     const keys = deriveRateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
@@ -123,15 +123,15 @@ const health: ApiHandler = async (c) => {
   c.header("Cache-Control", "no-store");
   const document = { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid };
   if (status === "ok") return c.json(document);
-  markFailure("SERVICE_UNAVAILABLE", c);
+  setFailureCode("SERVICE_UNAVAILABLE", c);
   c.header("Retry-After", "1");
   return c.json(document, 503);
 };
 
-const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
+const recent = (c: HonoContext) => c.get("parts").service.configuration.recent();
 
 /** Public routes: the key set, the key history, the health probe, the partners' module and package. */
-export const documentsApi = new Hono<AppEnv>()
+export const publicDocumentsApi = new Hono<HonoEnv>()
   .get("/.well-known/jwks.json", async (c) =>
     sendDocument(c, publicDocument((await recent(c)).jwks, "application/json")),
   )

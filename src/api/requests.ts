@@ -8,9 +8,9 @@ import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTeacherId } from "../domain/teachers/teachers.ts";
-import { messageWithCode } from "../http/request-body.ts";
+import { registerMessageCode } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
-import { maxRegNoLength } from "../partner/reg-no.ts";
+import { maxRegNoCharacters } from "../partner/reg-no.ts";
 
 /** Makes a schema that refuses arrays, because valibot's `object` accepts them. */
 function jsonObject<Entries extends v.ObjectEntries>(entries: Entries) {
@@ -29,7 +29,7 @@ const textOf = (max: number) =>
   v.pipe(v.string("must be text"), v.maxLength(max, `must be text of at most ${max} characters`));
 
 function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
-  const form = messageWithCode("BATCH_SIZE", `must have 1 to ${max} elements`);
+  const form = registerMessageCode("BATCH_SIZE", `must have 1 to ${max} elements`);
   return v.pipe(v.array(item, "must be an array"), v.minLength(1, form), v.maxLength(max, form));
 }
 
@@ -38,7 +38,7 @@ const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "mus
 /** A registration number. The length is checked first, so that no long text reaches `canonicalRegNo`. */
 export const regNoSchema = v.pipe(
   v.string("must be text"),
-  v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
+  v.maxLength(maxRegNoCharacters, `must have at most ${maxRegNoCharacters} characters`),
   v.check((text) => canonicalRegNo(text) !== null, "must have four segments separated by /"),
 );
 
@@ -82,7 +82,7 @@ function identifying<Entries extends v.ObjectEntries>(others: Entries) {
 
 const purposeSchema = v.picklist(
   purposes,
-  messageWithCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
+  registerMessageCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
 );
 
 const contextText = v.optional(textOf(500));

@@ -4,10 +4,10 @@ import { Hono } from "hono";
 import { isoSeconds } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
-import { type AppEnv, readPathParameter } from "../http/context.ts";
+import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import type { Service } from "../service.ts";
-import { createRecentCache, type LogDocuments, throwNotKnown } from "./evidence-api.ts";
-import type { ApiContext, ApiHandler } from "./public-api.ts";
+import { createOneSecondCache, type EvidenceLogDocuments, throwNotKnown } from "./evidence-api.ts";
+import type { ApiHandler, HonoContext } from "./public-api.ts";
 import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
 export type StatusListDocuments = ReturnType<typeof createStatusListDocuments>;
@@ -17,12 +17,12 @@ type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | 
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
 /** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
-export function createStatusListDocuments(sources: Sources, evidence: LogDocuments) {
+export function createStatusListDocuments(sources: Sources, evidence: EvidenceLogDocuments) {
   const { configuration, clock } = sources;
   let served = { lists: null as StatusLists | null, documents: new Map<string, PublicDocument>() };
   let pack: Pack | undefined;
 
-  const newest = createRecentCache(async () => {
+  const newest = createOneSecondCache(async () => {
     // With a wrong clock, verifiers would refuse a list's `iat`, or accept the list for days too long.
     if (sources.isClockWrong())
       throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
@@ -70,7 +70,7 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
 
 /** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
 function sendOne(
-  find: (documents: StatusListDocuments, c: ApiContext) => Promise<PublicDocument>,
+  find: (documents: StatusListDocuments, c: HonoContext) => Promise<PublicDocument>,
 ): ApiHandler {
   const cacheControl = `public, max-age=${ttlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
@@ -80,7 +80,7 @@ const aggregation = sendOne((documents) => documents.aggregation());
 const list = sendOne((documents, c) => documents.list(readPathParameter(c, "list")));
 const pack = sendOne((documents) => documents.pack());
 
-export const statusListApi = new Hono<AppEnv>()
+export const statusListApi = new Hono<HonoEnv>()
   .get("/status", aggregation)
   .get("/status/:list", list)
   .get("/offline-pack", pack);

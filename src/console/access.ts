@@ -6,14 +6,14 @@ import type { Context, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import { equalBytes, type Secrets } from "../domain/secrets.ts";
+import { areBytesEqual, type Secrets } from "../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/context.ts";
-import { type NotLocalReason, whyNotLocal } from "../http/local-caller.ts";
+import { type NotLocalReason, notLocalReasonOf } from "../http/local-caller.ts";
 import { acceptsHtml } from "../site/error-page.ts";
 import { ownFilesCsp } from "../site/shell.ts";
 import { renderMessagePage } from "./console-page.ts";
 
-export const linkLifeMs = 5 * 60_000;
+export const consoleLinkLifeMs = 5 * 60_000;
 
 /**
  * The port of a running service's console, and an id that is new at each start. The service writes both to a file, from which
@@ -37,7 +37,7 @@ export const formatConsoleLocation = ({ port, id }: ConsoleLocation): string => 
 
 /** Makes a link that opens the console once. Its token is authenticated by a MAC, so no link has to be stored. */
 export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, now: number) {
-  const expiresAt = now + linkLifeMs;
+  const expiresAt = now + consoleLinkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomText(12)}`;
   const token = `${content}.${macOf(secrets, location, content)}`;
   return { url: `http://127.0.0.1:${location.port}/open?token=${token}`, expiresAt };
@@ -52,7 +52,7 @@ export function checkConsoleLinkToken(token: string, { secrets, location, now }:
   const [, expiry = "", nonce = "", mac = ""] = match;
   const expected = macOf(secrets, location, `${expiry}.${nonce}`);
   // The MAC is compared as text. Several base64 texts decode to the same bytes, and each would open the console once.
-  if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
+  if (!areBytesEqual(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
@@ -65,7 +65,7 @@ function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string)
 /** The secret path of a session, also its cookie's `Path`: browsers send cookies of 127.0.0.1 to servers on all its ports. */
 export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
-export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
+export const removeSessionFolder = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
 /** `title` is set while a page of the register is made. */
 export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string | undefined } };
@@ -80,7 +80,7 @@ const refusals: Readonly<Record<NotLocalReason, string>> = {
 export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
-    const reason = whyNotLocal(c);
+    const reason = notLocalReasonOf(c);
     if (reason !== null) return sendFailure(c, 403, refusals[reason]);
     // The search is the only POST: its term may be a personal number, which no URL may contain.
     const isSearch = c.req.method === "POST" && /^\/s\/[^/]+\/teachers$/.test(c.req.path);
@@ -104,7 +104,7 @@ export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, m
   if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;
-  const home = path.slice(0, path.length - pathInSession(path).length);
+  const home = path.slice(0, path.length - removeSessionFolder(path).length);
   const more = status === 403 ? html`` : html`<p><a href="${home}/">Go to the console</a></p>`;
   return c.html(String(renderMessagePage(titles[status], { text, more })), status);
 }
@@ -126,9 +126,9 @@ const maxSessions = 32;
 type Session = { readonly folder: string; readonly secret: string };
 type OfferedSession = { [Part in keyof Session]: string | undefined };
 
-export type LinkRefusal = "used" | Exclude<LinkVerdict, "good">;
+export type LinkRefusalReason = "used" | Exclude<LinkVerdict, "good">;
 
-export type Sessions = ReturnType<typeof createSessions>;
+export type SessionStore = ReturnType<typeof createSessions>;
 
 /** Makes the sessions, which are in memory only. A restart ends them, and its new id invalidates earlier links. */
 export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
@@ -144,7 +144,7 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
   }
 
   return {
-    open(token: string): Session | LinkRefusal {
+    open(token: string): Session | LinkRefusalReason {
       const now = clock.now();
       forgetWhatEnded(now);
       const verdict = checkConsoleLinkToken(token, { secrets, location, now });

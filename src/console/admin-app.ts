@@ -7,22 +7,22 @@ import { html } from "hono/html";
 import { serveFile } from "../api/public-document.ts";
 import { isTvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
-import { expositionType, formatExposition, readMetrics } from "../metrics/exposition.ts";
+import { expositionContentType, formatExposition, readMetrics } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
-  type LinkRefusal,
-  pathInSession,
+  type LinkRefusalReason,
+  removeSessionFolder,
   requireLocalRequest,
-  type Sessions,
+  type SessionStore,
   sendFailure,
   sessionLifeMs,
   sessionRoute,
 } from "./access.ts";
-import { consoleFrame, renderConsolePage, renderMessagePage, renderSections } from "./console-page.ts";
+import { consoleFrame, renderConsoleHome, renderMessagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
-type AdminOptions = { readonly sources: ConsoleSources; readonly sessions: Sessions };
+type AdminOptions = { readonly sources: ConsoleSources; readonly sessions: SessionStore };
 
 /** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
 const cookieName = "tvs_console";
@@ -36,7 +36,7 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
   const command = sources.commandLine("console");
   const signedIn: MiddlewareHandler<AdminEnv> = async (c, next) => {
     if (sessions.has({ folder: c.req.param("folder"), secret: getCookie(c, cookieName) })) return next();
-    if (pathInSession(c.req.path) !== livePath) return c.html(refusalPage("no session", command), 401);
+    if (removeSessionFolder(c.req.path) !== livePath) return c.html(refusalPage("no session", command), 401);
     return c.json({ statusCode: 401, message: `this session has ended; ${command} prints a new link` }, 401);
   };
 
@@ -47,7 +47,7 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
       : undefined;
     const title = c.get("title");
     if (status !== undefined && title !== undefined) {
-      const path = pathInSession(c.req.path).replace(/\.csv$/, "");
+      const path = removeSessionFolder(c.req.path).replace(/\.csv$/, "");
       const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${path}">Back</a></p></section>`;
       return c.html(consoleFrame({ title, path, main }), status);
     }
@@ -67,7 +67,7 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
   });
 
   app.get("/", (c) => c.html(refusalPage("no session", command), 401));
-  app.get(`${sessionRoute}/`, signedIn, async (c) => c.html(renderConsolePage(await readMetrics(sources))));
+  app.get(`${sessionRoute}/`, signedIn, async (c) => c.html(renderConsoleHome(await readMetrics(sources))));
   const pages = app.basePath(sessionRoute);
   pages.get(livePath, signedIn, async (c) =>
     c.json({ sections: await renderSections(await readMetrics(sources)) }),
@@ -75,7 +75,7 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
   addRegisterPages(pages, sources, signedIn);
 
   app.get("/metrics", async (c) =>
-    c.body(await formatExposition(sources), 200, { "Content-Type": expositionType }),
+    c.body(await formatExposition(sources), 200, { "Content-Type": expositionContentType }),
   );
 
   for (const [path, file] of Object.entries(files)) app.get(path, file);
@@ -92,7 +92,7 @@ const files: Readonly<Record<string, ReturnType<typeof serveFile>>> = {
   "/console.js": script(() => import("./console.client.js", { with: { type: "text" } })),
 };
 
-type Refusal = LinkRefusal | "no session";
+type Refusal = LinkRefusalReason | "no session";
 
 function refusalPage(refusal: Refusal, command: string) {
   const [title, text] = refusals[refusal];

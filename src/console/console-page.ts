@@ -4,7 +4,7 @@ import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
 import { badge, commandBox, format, type Markup } from "./markup.ts";
 import {
-  renderAttention,
+  renderConcerns,
   renderEvidenceLog,
   renderImports,
   renderKeys,
@@ -12,11 +12,11 @@ import {
   renderWebhooks,
 } from "./state-sections.ts";
 import {
-  renderAnswers,
+  renderAnswerCounts,
   renderCharts,
-  renderFigures,
-  renderRefusals,
-  renderStatuses,
+  renderCurrentFigures,
+  renderRefusedCalls,
+  renderRequestCounts,
 } from "./traffic-sections.ts";
 
 const destinations = [
@@ -55,17 +55,17 @@ ${head}</head><body>${body}</body></html>`;
 
 /** The sections of the first page, by id. The page's script refreshes them. */
 const sections = {
-  figures: { title: "Just now", render: renderFigures },
+  figures: { title: "Just now", render: renderCurrentFigures },
   charts: { title: "The last 15 minutes", render: renderCharts },
-  attention: { title: "Needs attention", render: renderAttention },
+  attention: { title: "Needs attention", render: renderConcerns },
   webhooks: { title: "Webhooks", render: renderWebhooks },
   quotas: { title: "Quotas", render: renderQuotas },
   keys: { title: "Signing keys", render: renderKeys },
   log: { title: "Evidence log", render: renderEvidenceLog },
   imports: { title: "Imports", render: renderImports },
-  refusals: { title: "Refused calls", render: renderRefusals },
-  answers: { title: "Answers since the start", render: renderAnswers },
-  statuses: { title: "Requests since the start", render: renderStatuses },
+  refusals: { title: "Refused calls", render: renderRefusedCalls },
+  answers: { title: "Answers since the start", render: renderAnswerCounts },
+  statuses: { title: "Requests since the start", render: renderRequestCounts },
 } as const;
 
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
@@ -80,7 +80,7 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 }
 
 /** Makes the console's first page. The page is complete without its script, which only refreshes the sections. */
-export function renderConsolePage(state: ConsoleState): Markup {
+export function renderConsoleHome(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
   const environment = build.environment === "live" ? badge("good", "live") : badge("warn", "sandbox");
@@ -92,7 +92,7 @@ export function renderConsolePage(state: ConsoleState): Markup {
 </header>
 <main data-time-zone="${timeZone}">
 ${panel("attention", state)}
-<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${renderFigures(state)}</div></section>
+<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${renderCurrentFigures(state)}</div></section>
 <section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts" data-section="charts">${renderCharts(state)}</div></section>
 ${panel("webhooks", state)}
 <div class="pair">${panel("quotas", state)}${panel("keys", state)}</div>

@@ -1,6 +1,6 @@
 import type { BlindIndex } from "../domain/blind-index.ts";
-import { shellWord } from "../domain/plain-text.ts";
-import type { MetricsInput, MetricsSources } from "../metrics/exposition.ts";
+import { quoteShellWord } from "../domain/plain-text.ts";
+import type { CurrentMetrics, MetricsSources } from "../metrics/exposition.ts";
 import type { ChangeStore } from "../store/changes.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { ImportHistory } from "../store/imports.ts";
@@ -18,10 +18,10 @@ export type ConsoleSources = MetricsSources & {
   readonly commandLine: (words: string) => string;
 };
 
-export type ConsoleState = MetricsInput & Pick<ConsoleSources, "commandLine">;
+export type ConsoleState = CurrentMetrics & Pick<ConsoleSources, "commandLine">;
 
 /** Makes the function that completes a `tvs` command. @param options for example `["--data", "/srv/tvs"]` */
-export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {
-  const suffix = options.map((word) => ` ${shellWord(word)}`).join("");
+export function createCommandFormatter(options: readonly string[]): ConsoleSources["commandLine"] {
+  const suffix = options.map((word) => ` ${quoteShellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;
 }

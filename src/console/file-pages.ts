@@ -1,28 +1,28 @@
 /** The pages of a single teacher, partner and import. */
 
 import { html } from "hono/html";
-import { describeSpan } from "../domain/clock.ts";
-import { credentialsOf } from "../domain/credentials.ts";
+import { formatDuration } from "../domain/clock.ts";
+import { liveCredentialsOf } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
-import { describeCode } from "../domain/import/report.ts";
+import { describeCodeCount } from "../domain/import/report.ts";
 import {
   type HistoryLine,
+  parseTeacherKey,
+  readTeacherHistory,
   requireTeacher,
-  teacherHistory,
-  teacherKeyOf,
 } from "../domain/teachers/changes.ts";
-import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
+import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts";
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { statusBadge } from "./listings.ts";
+import { renderStatusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, emptyNote, format, type Markup, renderTable } from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
-export async function renderTeacher(reference: string, sources: ConsoleSources): Promise<Markup> {
+export async function renderTeacherPage(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
-  const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
+  const teacher = await requireTeacher(teachers, parseTeacherKey(reference));
   const [history, attestations] = await Promise.all([
-    teacherHistory(teachers, teacher.id),
+    readTeacherHistory(teachers, teacher.id),
     sources.attestations.countOfTeacher(teacher.id),
   ]);
   const { calendar, settings } = configuration.current();
@@ -35,9 +35,9 @@ export async function renderTeacher(reference: string, sources: ConsoleSources):
     ["Name", shown.name],
     ["Registration number", shown.regNo],
     ["Teacher id", shown.tId],
-    ["Licence today", statusBadge(shown.licenseStatus)],
+    ["Licence today", renderStatusBadge(shown.licenseStatus)],
     ["Licence", `${shown.licenseIssueDate ?? "–"} to ${shown.licenseExpiryDate ?? "–"}`],
-    ["Revoked", revocationText(shown)],
+    ["Revoked", formatRevocation(shown)],
     ["Certificate", [shown.certificateStatus, shown.certificateIssueDate ?? []].flat().join(", ")],
     ["Active", yes(shown.active)],
     ["Hidden", shown.hidden ? badge("quiet", "hidden") : "no"],
@@ -61,7 +61,7 @@ function recordPanel(facts: readonly (readonly [name: string, value: Cell | numb
 }
 
 /** Makes the page of a partner: scopes, quotas, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
-export async function renderPartner(partnerId: string, sources: ConsoleSources): Promise<Markup> {
+export async function renderPartnerPage(partnerId: string, sources: ConsoleSources): Promise<Markup> {
   const { credentials, settings } = sources.configuration.current();
   const partner = credentials.partners.get(partnerId);
   if (partner === undefined) throw new TvsError("NOT_KNOWN", "there is no such partner");
@@ -69,7 +69,7 @@ export async function renderPartner(partnerId: string, sources: ConsoleSources):
   const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
   const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
   const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
-  const rows = credentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
+  const rows = liveCredentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
     "keyId" in one
       ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
       : [one.fingerprint, "certificate", at(one.addedAt), at(one.validTo)],
@@ -138,8 +138,8 @@ export function renderImportsTable(
 function importBadge(one: StoredImport, now: number): Markup {
   const { startedAt, finishedAt, abandonedAt, rejected } = one;
   if (abandonedAt !== null) return badge("quiet", "given up");
-  if (finishedAt === null) return badge("warn", `under way for ${describeSpan(now - startedAt)}`);
-  const done = `done in ${describeSpan(finishedAt - startedAt)}`;
+  if (finishedAt === null) return badge("warn", `under way for ${formatDuration(now - startedAt)}`);
+  const done = `done in ${formatDuration(finishedAt - startedAt)}`;
   if (rejected === 0) return badge("good", done);
   const accepted = one.inserted + one.updated + one.unchanged;
   return accepted > 0
@@ -150,9 +150,9 @@ function importBadge(one: StoredImport, now: number): Markup {
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
 /** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
-export function renderImport(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
+export function renderImportPage(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
-    .map(describeCode)
+    .map(describeCodeCount)
     .map(({ code, rejects, rows: met, meaning, first }) => [
       html`<code>${code}</code>`,
       rejects ? badge("bad", "rejected") : badge("warn", "remark"),

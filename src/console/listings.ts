@@ -7,7 +7,7 @@ import { addActorPrefix, type RecordedChange } from "../domain/changes.ts";
 import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
-import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
+import { parseTeacherKey, requireTeacher } from "../domain/teachers/changes.ts";
 import {
   describeTeacherRow,
   type ListDependencies,
@@ -18,7 +18,7 @@ import {
 } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, emptyNote, format, idCell, type Markup, renderTable } from "./markup.ts";
+import { badge, type Cell, emptyNote, format, type Markup, renderIdCell, renderTable } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -47,7 +47,7 @@ export type Listing<Row> = {
   readonly nothing: string;
   /** The most rows that the list's CSV file has. */
   readonly csvRows: number;
-  /** Reads a page. @param query as `readFilter` returns it */
+  /** Reads a page. @param query as `parseListFilter` returns it */
   readonly read: (query: Query, page: WantedPage) => Promise<Rows<Row>>;
 };
 
@@ -59,7 +59,7 @@ export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, row
   });
 }
 
-export function renderFilterForm<Row>({ path, title, fields }: Listing<Row>, query: Query): Markup {
+export function renderListFilter<Row>({ path, title, fields }: Listing<Row>, query: Query): Markup {
   const control = (name: string, kind: Field[2]) => {
     const value = query[name] ?? "";
     if (typeof kind === "string")
@@ -87,7 +87,7 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
 }
 
 /** Picks the filled fields of a list's filter, and checks them by their kinds. @throws TvsError USAGE */
-export function readFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
+export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
   const filled: Record<string, string> = {};
   for (const [name, label, kind] of fields) {
     const value = (given[name] ?? "").trim();
@@ -107,7 +107,7 @@ const csvPageRows = 2_000;
  * Makes the stream of a list's CSV file, 2,000 rows at a time. The first rows are read before this function returns, so that
  * a query that the database refuses gets a 400 and not a broken file.
  */
-export async function streamCsv<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
+export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
     yield stringify([columns.map(([head]) => head)]);
@@ -132,7 +132,7 @@ export async function streamCsv<Row>({ columns, csvRows, read }: Listing<Row>, q
   });
 }
 
-export const listingPageSize = 50;
+export const rowsPerListPage = 50;
 /** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
 const maxTeachersRead = 200_000;
 /** The most rows that {@link newestFirst} shows. */
@@ -170,15 +170,16 @@ function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirs
 
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
 
-export const statusBadge = (status: keyof typeof statusLevels): Cell => badge(statusLevels[status], status);
+export const renderStatusBadge = (status: keyof typeof statusLevels): Cell =>
+  badge(statusLevels[status], status);
 
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
-  return [head, (row) => row[name], (row) => idCell(row[name])];
+  return [head, (row) => row[name], (row) => renderIdCell(row[name])];
 }
 
 type DescribedRow = ReturnType<typeof describeTeacherRow>;
 
-export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
+export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow> {
   return {
     path: "/teachers",
     title: "Teachers",
@@ -205,7 +206,7 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
         ({ licenseStatus }) => licenseStatus,
         ({ licenseStatus, active, hidden }) => {
           const marks = [...(active ? [] : ["deactivated"]), ...(hidden ? ["hidden"] : [])];
-          return html`${statusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
+          return html`${renderStatusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
         },
       ],
       ["Ends", ({ licenseExpiryDate }) => licenseExpiryDate],
@@ -215,13 +216,13 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
     read({ license, certificate, expires, changed, state }, page) {
       const changedSince = startOf(changed, sources);
       const filter = { license, certificate, expiresBefore: expires, changedSince, state } as TeacherFilter;
-      return readTeachers(sources, page, (list, asked) => listTeachers(list, filter, asked));
+      return readTeacherRows(sources, page, (list, asked) => listTeachers(list, filter, asked));
     },
   };
 }
 
 /** Reads a page of teachers as rows of the list. @param find lists or searches the teachers */
-export async function readTeachers(
+export async function readTeacherRows(
   sources: ConsoleSources,
   { from, rows: limit }: WantedPage,
   find: (list: ListDependencies, page: PageRequest) => Promise<TeacherPage>,
@@ -239,7 +240,7 @@ export async function readTeachers(
 }
 
 /** Makes the list of attestations: which partner received which answer about which teacher. */
-export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
+export function defineAttestationList(sources: ConsoleSources): Listing<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
   return newestFirst<Attestation>(sources, {
     path: "/attestations",
@@ -255,14 +256,14 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
       [
         "Licence",
         ({ status }) => status,
-        ({ status }) => (status === statementStatus ? status : statusBadge(status)),
+        ({ status }) => (status === statementStatus ? status : renderStatusBadge(status)),
       ],
       ["Eligible", ({ eligible }) => (eligible ? "yes" : "no")],
       idColumn("Verification id", "verificationId"),
       idColumn("Request id", "requestId"),
     ],
     async find({ teacher, partner }, most) {
-      const key = teacher === undefined ? undefined : teacherKeyOf(teacher);
+      const key = teacher === undefined ? undefined : parseTeacherKey(teacher);
       const teacherId = key && (await requireTeacher(sources.teachers, key)).id;
       return sources.attestations.list({ ...most, partnerId: partner, teacherId });
     },
@@ -271,7 +272,7 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
 
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
 
-export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
+export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : format.time(time, timeZone));
   return newestFirst<Delivery>(sources, {
@@ -297,7 +298,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
 }
 
 /** Makes the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
-export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
+export function defineChangeList(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
   const now = ({ detail }: RecordedChange) => detail && format.timesIn(detail, timeZone);
   return newestFirst<RecordedChange>(sources, {

@@ -15,7 +15,7 @@ function fitted(cell: Cell | undefined): Cell | undefined {
   return isLong ? html`<span class="long">${cell}</span>` : cell;
 }
 
-export const idCell = (id: string | null): Markup => html`<span class="id">${id ?? "–"}</span>`;
+export const renderIdCell = (id: string | null): Markup => html`<span class="id">${id ?? "–"}</span>`;
 
 type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
@@ -34,7 +34,7 @@ export const emptyNote = (text: string): Markup => html`<p class="none">${text}<
 export const commandBox = (command: string): Markup =>
   html`<p class="paste"><code class="command">${command}</code></p>`;
 
-export function shareBar(share: number): Markup {
+export function renderShareBar(share: number): Markup {
   const width = Math.round(100 * Math.min(1, Math.max(0, share)));
   const level = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "good";
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;

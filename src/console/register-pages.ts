@@ -4,24 +4,24 @@ import type { Context, Hono, MiddlewareHandler } from "hono";
 import { html } from "hono/html";
 import { TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
-import { readForm } from "../http/request-body.ts";
+import { readFormBody } from "../http/request-body.ts";
 import type { AdminEnv } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { renderImport, renderImportsTable, renderPartner, renderTeacher } from "./file-pages.ts";
+import { renderImportPage, renderImportsTable, renderPartnerPage, renderTeacherPage } from "./file-pages.ts";
 import {
-  attestationListing,
-  changeListing,
-  deliveryListing,
+  createCsvStream,
+  defineAttestationList,
+  defineChangeList,
+  defineDeliveryList,
+  defineTeacherList,
   type Listing,
-  listingPageSize,
   listingTable,
   pagerLinks,
-  readFilter,
-  readTeachers,
-  renderFilterForm,
-  streamCsv,
-  teacherListing,
+  parseListFilter,
+  readTeacherRows,
+  renderListFilter,
+  rowsPerListPage,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
 
@@ -49,33 +49,33 @@ export function addRegisterPages(
   function list<Row>(listing: Listing<Row>, before: Markup = html``): void {
     const { path, title } = listing;
     page("get", path, title, async (c) => {
-      const query = readFilter(listing, c.req.query());
-      const wanted = { from: c.req.query("from") ?? "", rows: listingPageSize };
+      const query = parseListFilter(listing, c.req.query());
+      const wanted = { from: c.req.query("from") ?? "", rows: rowsPerListPage };
       const { rows, next } = await listing.read(query, wanted);
-      return html`<section class="panel">${before}${renderFilterForm(listing, query)}</section>
+      return html`<section class="panel">${before}${renderListFilter(listing, query)}</section>
 <section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
     });
     app.get(`${path}.csv`, signedIn, async (c) => {
       c.set("title", title);
-      const csv = await streamCsv(listing, readFilter(listing, c.req.query()));
+      const csv = await createCsvStream(listing, parseListFilter(listing, c.req.query()));
       c.header("Content-Type", "text/csv; charset=utf-8");
       c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
       return c.body(csv);
     });
   }
 
-  const teachers = teacherListing(sources);
+  const teachers = defineTeacherList(sources);
   list(teachers, searchForm(""));
-  list(attestationListing(sources));
-  list(deliveryListing(sources));
-  list(changeListing(sources));
+  list(defineAttestationList(sources));
+  list(defineDeliveryList(sources));
+  list(defineChangeList(sources));
 
   // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
   page("post", teachers.path, teachers.title, async (c) => {
-    const given = await readForm(c);
+    const given = await readFormBody(c);
     const term = given.get("term") ?? "";
-    const wanted = { from: given.get("after") ?? "", rows: listingPageSize };
-    const { rows, next } = await readTeachers(sources, wanted, (register, asked) =>
+    const wanted = { from: given.get("after") ?? "", rows: rowsPerListPage };
+    const { rows, next } = await readTeacherRows(sources, wanted, (register, asked) =>
       findTeachers({ ...register, blindIndex: sources.blindIndex }, term, asked),
     );
     const more =
@@ -86,8 +86,8 @@ export function addRegisterPages(
 <section class="panel">${listingTable(teachers, rows)}${more}</section>`;
   });
 
-  page("get", "/teacher", "Teacher", (c) => renderTeacher(c.req.query("ref") ?? "", sources));
-  page("get", "/partner", "Partner", (c) => renderPartner(c.req.query("id") ?? "", sources));
+  page("get", "/teacher", "Teacher", (c) => renderTeacherPage(c.req.query("ref") ?? "", sources));
+  page("get", "/partner", "Partner", (c) => renderPartnerPage(c.req.query("id") ?? "", sources));
   page("get", "/imports", "Imports", async () => {
     const imports = await sources.imports.latest(shownImports);
     const { commandLine, clock, configuration } = sources;
@@ -98,7 +98,7 @@ export function addRegisterPages(
     const id = Number(c.req.query("id"));
     const found = Number.isSafeInteger(id) ? await sources.imports.find(id) : null;
     if (found === null) throw new TvsError("NOT_KNOWN", "there is no such import");
-    return renderImport(found, sources);
+    return renderImportPage(found, sources);
   });
 }
 

@@ -1,23 +1,23 @@
 /** The console's sections on the service's state: failed checks, quotas, keys, webhooks, imports, evidence log. */
 
 import { html } from "hono/html";
-import { type Finding, fail, runChecks, warn } from "../domain/checks.ts";
-import { describeSpan } from "../domain/clock.ts";
+import { type Finding, fail, runHealthChecks, warn } from "../domain/checks.ts";
+import { formatDuration } from "../domain/clock.ts";
 import { checkClockDifference } from "../domain/database-clock.ts";
-import { explainError, type PartnerBacklog } from "../domain/deliveries.ts";
-import { checkpointLateness } from "../domain/evidence/log.ts";
-import { shellWord } from "../domain/plain-text.ts";
+import { explainDeliveryError, type PartnerBacklog } from "../domain/deliveries.ts";
+import { checkpointDelayOf } from "../domain/evidence/log.ts";
+import { quoteShellWord } from "../domain/plain-text.ts";
 import type { EndpointFigures, QuotaFigures } from "../domain/readings.ts";
 import { rotationTimes } from "../domain/rotation.ts";
-import { describeLicensed } from "../domain/status.ts";
+import { describeLicensedCount } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { renderImportsTable } from "./file-pages.ts";
-import { badge, commandBox, emptyNote, format, type Markup, renderTable, shareBar } from "./markup.ts";
+import { badge, commandBox, emptyNote, format, type Markup, renderShareBar, renderTable } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
-export function renderAttention(state: ConsoleState): Markup {
+export function renderConcerns(state: ConsoleState): Markup {
   const concerns = findConcerns(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
   const words = { bad: "Act", warn: "Look" } as const;
@@ -52,7 +52,7 @@ const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limi
 
 function meter(use: Use): Markup {
   const words = use.limit === 0 ? "none" : format.percent(shareOf(use));
-  return html`<span class="meter">${shareBar(shareOf(use))}<span>${words}</span></span>`;
+  return html`<span class="meter">${renderShareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
 const shownRetired = 3;
@@ -77,7 +77,7 @@ export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup
     : `The pending key may take over from ${at(rotation.possibleAt)} on.`;
   const due = rotation.isDue
     ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
-    : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
+    : html`due ${at(rotation.dueAt)}, in ${formatDuration(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${renderTable("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${format.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
@@ -108,7 +108,7 @@ function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefi
   const error =
     lastError === null
       ? "–"
-      : html`<span class="prose"><b>${lastError}</b> ${explainError(lastError)}</span>`;
+      : html`<span class="prose"><b>${lastError}</b> ${explainDeliveryError(lastError)}</span>`;
   return [partnerId, host, endpointBadge(endpoint, state.now), ...backlogCells(backlog, state), error];
 }
 
@@ -116,7 +116,7 @@ function endpointBadge({ disabledReason, failingSince }: EndpointFigures, now: n
   if (disabledReason === "operator") return badge("quiet", "disabled");
   if (disabledReason !== null)
     return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
-  if (failingSince !== null) return badge("warn", `failing for ${describeSpan(now - failingSince)}`);
+  if (failingSince !== null) return badge("warn", `failing for ${formatDuration(now - failingSince)}`);
   return badge("good", "working");
 }
 
@@ -124,16 +124,16 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   if (backlog === undefined) return ["0", "0", "–"];
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
-  const due = oldestDueAt === null ? "–" : describeSpan(now - oldestDueAt);
+  const due = oldestDueAt === null ? "–" : formatDuration(now - oldestDueAt);
   return [`${format.count(pending)}${held}`, format.count(dead), due];
 }
 
 export function renderImports({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
   if (readings === null) return emptyNote(unread);
   const { teachers, appliedAt } = readings;
-  const age = appliedAt === null ? null : describeSpan(now - appliedAt);
+  const age = appliedAt === null ? null : formatDuration(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
-  const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
+  const summary = html`<p>${describeLicensedCount(teachers)}. ${applied}.</p>`;
   const { timeZone } = snapshot.settings;
   return html`${summary}${renderImportsTable(readings.imports, { timeZone, now, commandLine })}`;
 }
@@ -147,18 +147,18 @@ export function renderEvidenceLog(state: ConsoleState): Markup {
 
 function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const { signedAt } = log;
-  const late = checkpointLateness(log, now);
+  const late = checkpointDelayOf(log, now);
   const signed =
     signedAt === null
       ? "none yet"
-      : `${format.time(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
+      : `${format.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
   return renderTable("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
     rows: [
       [
         log.origin,
-        late === null ? badge("good", "covered") : badge("bad", `late by ${describeSpan(late)}`),
+        late === null ? badge("good", "covered") : badge("bad", `late by ${formatDuration(late)}`),
         signed,
         ...[log.size, log.waiting, log.signedSize].map(format.count),
       ],
@@ -179,7 +179,7 @@ export function findConcerns(state: ConsoleState): Concern[] {
   if (readings !== null) {
     const areWebhooksHeld = readings.backlog.some(({ heldBy }) => heldBy === "restore");
     const { keys, credentials } = snapshot;
-    checks.push(...runChecks({ ...state, readings, keys, credentials, areWebhooksHeld }));
+    checks.push(...runHealthChecks({ ...state, readings, keys, credentials, areWebhooksHeld }));
   }
   const concerns = checks
     .filter(({ result }) => result !== "ok")
@@ -189,7 +189,7 @@ export function findConcerns(state: ConsoleState): Concern[] {
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
-      command: commandLine((command ?? ["doctor"]).map((word) => shellWord(word)).join(" ")),
+      command: commandLine((command ?? ["doctor"]).map((word) => quoteShellWord(word)).join(" ")),
     }));
   const of = (wanted: Concern["level"]) => concerns.filter(({ level }) => level === wanted);
   return [...of("bad"), ...of("warn")];
@@ -204,7 +204,7 @@ function checkProcess(state: ConsoleState): Finding[] {
   const checks: Finding[] = [checkClockDifference(clockAheadMs())];
   if (hasFailed) {
     const since =
-      readings === null ? "" : `; the figures below are ${describeSpan(now - readings.readAt)} old`;
+      readings === null ? "" : `; the figures below are ${formatDuration(now - readings.readAt)} old`;
     checks.push(fail(`the database does not answer${since}`));
   }
   if (isDiskRefusing()) {
@@ -216,7 +216,7 @@ function checkProcess(state: ConsoleState): Finding[] {
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
     const times = deaths === 1 ? "once" : `${format.count(deaths)} times`;
-    const found = `a signer thread died ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
+    const found = `a signer thread died ${formatDuration(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn(found, advice));
   }

@@ -1,15 +1,15 @@
 /** The console's sections on traffic: current figures, charts, answers, requests and refusals. */
 
 import { html, raw } from "hono/html";
-import { describeSpan } from "../domain/clock.ts";
-import { answerOperations } from "../metrics/counters.ts";
-import { percentileMs } from "../metrics/durations.ts";
-import { type HistoryPoint, historySampleMs, maxHistoryPoints } from "../metrics/history.ts";
+import { formatDuration } from "../domain/clock.ts";
+import { answeringOperations } from "../metrics/counters.ts";
+import { estimatePercentileMs } from "../metrics/durations.ts";
+import { type HistoryPoint, historyIntervalMs, maxHistoryPoints } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { emptyNote, format, idCell, type Markup, renderTable } from "./markup.ts";
+import { emptyNote, format, type Markup, renderIdCell, renderTable } from "./markup.ts";
 
-export function renderFigures(state: ConsoleState): Markup {
+export function renderCurrentFigures(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
   const partner = history.percentiles("partner");
@@ -24,7 +24,7 @@ export function renderFigures(state: ConsoleState): Markup {
     ["Webhooks waiting", readings === null ? "–" : format.count(waiting), ""],
     ["CPU", format.figure(last?.cpuPercent ?? null), "%"],
     ["Memory", last === undefined ? "–" : format.bytes(last.residentBytes), ""],
-    ["Running for", describeSpan(now - startedAt), ""],
+    ["Running for", formatDuration(now - startedAt), ""],
   ];
   return html`<dl class="figures">${all.map(
     ([name, value, unit]) =>
@@ -32,11 +32,11 @@ export function renderFigures(state: ConsoleState): Markup {
   )}</dl>`;
 }
 
-export function renderAnswers({ totals: { answers } }: ConsoleState): Markup {
+export function renderAnswerCounts({ totals: { answers } }: ConsoleState): Markup {
   if (sum(answers.map(({ value }) => value)) === 0)
     return emptyNote("No partner has asked about a teacher since the service started.");
   const perOperation = Map.groupBy(answers, ({ labels }) => labels.operation);
-  const rows = [...answerOperations, "all"].flatMap((operation) => {
+  const rows = [...answeringOperations, "all"].flatMap((operation) => {
     const own = operation === "all" ? answers : (perOperation.get(operation) ?? []);
     const counts = [...licenseStatuses, null].map((status) =>
       sum(own.filter(({ labels }) => status === null || labels.status === status).map(({ value }) => value)),
@@ -50,7 +50,7 @@ export function renderAnswers({ totals: { answers } }: ConsoleState): Markup {
   });
 }
 
-export function renderStatuses({ counters, totals: { requests } }: ConsoleState): Markup {
+export function renderRequestCounts({ counters, totals: { requests } }: ConsoleState): Markup {
   if (requests.length === 0) return emptyNote("The service has answered no request since it started.");
   const rows = [...counters.routes].flatMap(([route, { durations }]) => {
     const own = requests.filter(({ labels }) => labels.route === route);
@@ -59,7 +59,7 @@ export function renderStatuses({ counters, totals: { requests } }: ConsoleState)
     for (const { labels, value } of own)
       perStatus.set(Number(labels.status), (perStatus.get(Number(labels.status)) ?? 0) + value);
     const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
-    const latencies = [0.5, 0.99].map((share) => format.figure(percentileMs(durations, share)));
+    const latencies = [0.5, 0.99].map((share) => format.figure(estimatePercentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
   return renderTable("Requests by route and HTTP status", {
@@ -72,7 +72,7 @@ export function renderStatuses({ counters, totals: { requests } }: ConsoleState)
 const shownCallers = 20;
 
 /** Makes the table of refused partner calls by API key, in the last 15 minutes and since the start. */
-export function renderRefusals(state: ConsoleState): Markup {
+export function renderRefusedCalls(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
   const { timeZone } = snapshot.settings;
@@ -82,7 +82,7 @@ export function renderRefusals(state: ConsoleState): Markup {
       partnerId ?? html`<span class="unit">no valid credential</span>`,
       listed(recent),
       listed(sinceStart),
-      idCell(keyId),
+      renderIdCell(keyId),
       format.time(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
@@ -143,7 +143,7 @@ const charts: readonly Chart[] = [
   ["Webhooks", "attempts/s", { deliveredRate: "delivered", undeliveredRate: "failed" }],
 ];
 
-const spanMs = maxHistoryPoints * historySampleMs;
+const spanMs = maxHistoryPoints * historyIntervalMs;
 const [width, height] = [600, 120];
 
 export function renderCharts({ history, snapshot }: ConsoleState): Markup {

@@ -25,7 +25,7 @@ export class EndpointRefused extends TvsError {
 }
 
 type GuardOptions = {
-  /** Allows http and every IP address ({@link mayUsePrivateAddress}). */
+  /** Allows http and every IP address ({@link isPrivateAddressAllowed}). */
   readonly allowPrivate: boolean;
 };
 
@@ -59,7 +59,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */
-export function nonPublicRange(ip: string): string | null {
+export function nonPublicRangeOf(ip: string): string | null {
   if (!ipaddr.isValid(ip)) return "not an IP address";
   const range = specialRange(ipaddr.parse(ip));
   if (range !== null) return range;
@@ -76,7 +76,7 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
 const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
 
 /** True if a webhook may go to a private IP address: by the setting, or in a sandbox to a receiver on this machine. */
-export function mayUsePrivateAddress(
+export function isPrivateAddressAllowed(
   url: string,
   { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
 ): boolean {
@@ -88,7 +88,7 @@ export function mayUsePrivateAddress(
  * is an IP address is classified after parsing, which turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
  * @throws EndpointRefused
  */
-export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
+export function parseEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
   checkSpelling(text, allowPrivate);
   const url = URL.parse(text);
   // The parser's own error would repeat the URL, whose query may contain a secret.
@@ -127,7 +127,7 @@ export function hostOfUrl(url: URL): string {
  * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` if the name has no address now
  */
 export async function resolveEndpoint(endpoint: string | URL, options: ResolveOptions) {
-  const url = checkEndpointUrl(String(endpoint), options);
+  const url = parseEndpointUrl(String(endpoint), options);
   const host = hostOfUrl(url);
   const addresses = isIP(host) === 0 ? await lookUp(host, options) : [host];
   if (!options.allowPrivate) for (const address of addresses) requirePublic(host, address);
@@ -151,7 +151,7 @@ async function lookUp(host: string, options: ResolveOptions): Promise<string[]> 
 }
 
 function requirePublic(host: string, address: string): void {
-  const range = nonPublicRange(address);
+  const range = nonPublicRangeOf(address);
   if (range !== null) throw refusedAddress(host === address ? host : `${host} (${address})`, range);
 }
 

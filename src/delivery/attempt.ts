@@ -4,12 +4,12 @@ import { createHmac } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { decodeSecret, signingSecrets } from "../domain/webhooks.ts";
+import { decodeWebhookSecret, decryptSigningSecrets } from "../domain/webhooks.ts";
 import { EndpointRefused, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
-import type { AttemptResult, WebhookHttp } from "./exchange.ts";
+import type { AttemptResult, WebhookHttpClient } from "./exchange.ts";
 
 export type AttemptDependencies = {
-  readonly exchange: WebhookHttp;
+  readonly exchange: WebhookHttpClient;
   readonly secrets: Secrets;
   readonly clock: Clock;
   /** True if this URL may have a private IP address, by the settings at the time of the attempt. */
@@ -57,7 +57,7 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
     const address = addresses[delivery.attempts % addresses.length] ?? "";
     const headers = deliveryHeaders(delivery, {
       version,
-      secrets: signingSecrets(secrets, endpoint, clock.now()),
+      secrets: decryptSigningSecrets(secrets, endpoint, clock.now()),
       timestampSeconds: Math.floor(clock.now() / 1000),
     });
     const request = { url, address, headers, body: delivery.body, allowPrivate: isPrivateAllowed };
@@ -80,7 +80,9 @@ export function deliveryHeaders(delivery: Delivered, { version, ...signing }: Si
   const { secrets, timestampSeconds } = signing;
   // The HMAC key of Standard Webhooks is the secret, decoded from base64.
   const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
-  const signatures = secrets.map((secret) => `v1,${hmac(decodeSecret(secret), signed).toString("base64")}`);
+  const signatures = secrets.map(
+    (secret) => `v1,${hmac(decodeWebhookSecret(secret), signed).toString("base64")}`,
+  );
   return {
     "Content-Type": "application/json",
     "User-Agent": `tvs-webhooks/${version}`,

@@ -5,14 +5,14 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
 import { type Clock, systemClock } from "../domain/clock.ts";
-import type { DeliveryError } from "../domain/deliveries.ts";
-import { hostOfUrl, nonPublicRange } from "./address-guard.ts";
+import type { DeliveryErrorCode } from "../domain/deliveries.ts";
+import { hostOfUrl, nonPublicRangeOf } from "./address-guard.ts";
 
 export type AttemptResult = {
   /** The HTTP status, even if the attempt failed after it. */
   readonly status: number | null;
   /** Null if the receiver acknowledged the delivery. */
-  readonly error: DeliveryError | null;
+  readonly error: DeliveryErrorCode | null;
   /** The `Retry-After` of a response that does not acknowledge. */
   readonly retryAfterSeconds: number | null;
   readonly durationMs: number;
@@ -40,13 +40,13 @@ function readResponse(request: ClientRequest) {
   let status: number | null = null;
   let isOver = false;
 
-  const settle = (error: DeliveryError | null, from?: IncomingMessage) => {
+  const settle = (error: DeliveryErrorCode | null, from?: IncomingMessage) => {
     if (isOver) return;
     isOver = true;
     const isStale = error === "CONNECTION_LOST" && request.reusedSocket;
     resolve({ status, error, retryAfter: from?.headers["retry-after"], isStale });
   };
-  const fail = (error: DeliveryError, from?: IncomingMessage) => {
+  const fail = (error: DeliveryErrorCode, from?: IncomingMessage) => {
     settle(error, from);
     request.destroy();
   };
@@ -96,7 +96,7 @@ function followPhases(request: ClientRequest, reach: (phase: Phase) => void): vo
   });
 }
 
-function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryError {
+function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryErrorCode {
   if (phase === "connect") return "CONNECT_FAILED";
   if (phase === "tls") return "TLS_FAILED";
   // In all three runtimes the codes of the HTTP parser's errors begin with HPE_.
@@ -104,7 +104,7 @@ function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryError
   return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }
 
-function statusError(status: number | null): DeliveryError | null {
+function statusError(status: number | null): DeliveryErrorCode | null {
   if (status === null || status < 200) return "RESPONSE_MALFORMED";
   if (status < 300) return null;
   return status < 400 ? "REDIRECT" : "BAD_STATUS";
@@ -140,7 +140,7 @@ export type WebhookRequest = {
   readonly signal: AbortSignal;
 };
 
-export type WebhookHttpOptions = {
+export type WebhookHttpClientOptions = {
   readonly clock?: Clock;
   /** How long an idle connection is kept; 4 s by default, because many servers close theirs after 5 s. */
   readonly idleTimeoutMs?: number;
@@ -148,7 +148,7 @@ export type WebhookHttpOptions = {
   readonly ca?: string;
 };
 
-export type WebhookHttp = ReturnType<typeof createWebhookHttp>;
+export type WebhookHttpClient = ReturnType<typeof createWebhookHttpClient>;
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
 
@@ -159,7 +159,7 @@ const maxResponseBytes = 16 * 1024;
  * Makes the sender's HTTP client. Connections are kept per checked IP address, port and server name, so an endpoint
  * whose DNS has changed gets no connection to its old address. The environment's proxy variables are not read.
  */
-export function createWebhookHttp(options: WebhookHttpOptions = {}) {
+export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) {
   const { clock = systemClock, idleTimeoutMs = 4000, ca } = options;
   const trust = {
     rejectUnauthorized: true,
@@ -192,7 +192,7 @@ export function createWebhookHttp(options: WebhookHttpOptions = {}) {
 /** Repeats the address guard's rule, for a caller without the guard. A name would be resolved again, so it is refused. */
 function isRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
   if (isIP(address) === 0) return true;
-  return !allowPrivate && (url.protocol !== "https:" || nonPublicRange(address) !== null);
+  return !allowPrivate && (url.protocol !== "https:" || nonPublicRangeOf(address) !== null);
 }
 
 /**

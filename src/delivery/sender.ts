@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
-import { nextAttempt } from "../domain/webhook-schedule.ts";
+import { nextAttemptDelayMs } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import { createEndpointQueues, type EndpointQueues, type RunningAttempt } from "./endpoint-queues.ts";
@@ -27,7 +27,7 @@ const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
 const errorPauseMs = 2_000;
 
-export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
+export type WebhookSenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly outbox: Outbox;
   readonly clock: Clock;
   readonly random?: () => number;
@@ -36,14 +36,14 @@ export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly onError?: (error: unknown) => void;
 };
 
-export type Sender = ReturnType<typeof startSender>;
+export type WebhookSender = ReturnType<typeof startWebhookSender>;
 
 /**
  * Sends the outbox's deliveries until it is closed (decision D10.5). A delivery is leased in the database before its
  * attempt, the lease of a dead process expires, and only the lease's holder records the attempt. So each delivery is
  * sent at least once and finished once, however many senders run or die.
  */
-export function startSender(dependencies: SenderDependencies) {
+export function startWebhookSender(dependencies: WebhookSenderDependencies) {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const queues = createEndpointQueues(limits);
@@ -99,7 +99,7 @@ export function startSender(dependencies: SenderDependencies) {
     if (error === "ABORTED") return intake.giveBack([delivery]);
     const finishedAt = clock.now();
     const failed = { attempt: delivery.scheduledAttempts + 1, retryAfterSeconds, random };
-    const step = error === null ? "delivered" : nextAttempt(failed);
+    const step = error === null ? "delivered" : nextAttemptDelayMs(failed);
     const next = typeof step === "number" ? { dueAt: finishedAt + step } : step;
     const isGone = status === 410;
     await outbox.finish({ ...attempt, finishedAt, status, error, durationMs, isGone, next });
@@ -143,7 +143,7 @@ export function startSender(dependencies: SenderDependencies) {
 }
 
 function createIntake(
-  { outbox, clock }: Pick<SenderDependencies, "outbox" | "clock">,
+  { outbox, clock }: Pick<WebhookSenderDependencies, "outbox" | "clock">,
   queues: EndpointQueues,
   limits: SenderLimits,
 ) {

@@ -10,12 +10,15 @@ const personalPart = 3;
 /** At least this many blocks are counted, at most twice as many (70 MB); the least recently used are forgotten. */
 const rememberedBlocks = 100_000;
 
-export type LimitDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
+export type RateLimitDecision = QuotaState & {
+  readonly allowed: boolean;
+  readonly retryAfterSeconds: number;
+};
 
 type Used = { readonly minute: number; lookups: number; personal: number };
 
 /** Makes fixed-window counters per client IP and UTC minute. @param perMinute the limit of the narrowest block */
-export function createAddressLimit(perMinute: () => number, clock: Clock) {
+export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
   const known = new QuickLRU<string, Used>({ maxSize: rememberedBlocks });
 
   function usedOf(block: string, minute: number): Used | undefined {

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import { findOuterDifference, readClaims, readOuterMembers } from "../partner/claims.ts";
-import { findDamage } from "../partner/file-text.ts";
+import { findEnvelopeDifference, readClaims, readUnsignedMembers } from "../partner/claims.ts";
+import { findTextDamage } from "../partner/file-text.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
 import { refuseNonEnvelope } from "../partner/input.ts";
-import { isStatement, readJwsObject, splitCompactJws } from "../partner/jws.ts";
+import { isStatement, readJwsPart, splitCompactJws } from "../partner/jws.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
 import { isJsonObject, type JsonValue } from "../partner/strict-json.ts";
 import { findStatementDifference } from "../partner/verify-statement.ts";
@@ -11,7 +11,7 @@ import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Attestation } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
 
-export type AttestationCheck = {
+export type AttestationCheckResult = {
   /**
    * `altered`: the log has this verification id with another content. `malformed`: the input is not an envelope.
    * `undecided`: the input is damaged, or retention may have deleted the attestation.
@@ -37,7 +37,7 @@ export async function checkAttestation(
   item: EnvelopeItem,
   find: AttestationStore["find"],
   mayBePruned: (verificationId: string) => boolean = () => false,
-): Promise<AttestationCheck> {
+): Promise<AttestationCheckResult> {
   if ("refusal" in item) return unread(item.refusal);
   const presented = readPresented(item.value);
   if (presented instanceof Refusal) return unread(presented);
@@ -51,7 +51,7 @@ export async function checkAttestation(
   return { verdict: "unknown", reason: "NOT_KNOWN", ...found };
 }
 
-function unread({ reason, detail }: Refusal): AttestationCheck {
+function unread({ reason, detail }: Refusal): AttestationCheckResult {
   const verdict = refusalReasons[reason].verdict === "refused" ? "malformed" : "undecided";
   return { verdict, reason, problem: detail, verificationId: null, record: null };
 }
@@ -60,13 +60,14 @@ function unread({ reason, detail }: Refusal): AttestationCheck {
 function readPresented(value: JsonValue): { readonly jws: string; readonly ids: string[] } | Refusal {
   const notOne = refuseNonEnvelope(value);
   if (notOne !== null) return notOne;
-  if (typeof value === "string") return findDamage(value) ?? { jws: value, ids: idsOf([signedId(value)]) };
+  if (typeof value === "string")
+    return findTextDamage(value) ?? { jws: value, ids: idsOf([signedId(value)]) };
   if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
   const jws = typeof value.signature === "string" ? value.signature : "";
-  const damage = findDamage(jws);
+  const damage = findTextDamage(jws);
   if (damage !== null) return damage;
   const ids = idsOf([signedId(jws), value.verificationId, value.statementId]);
-  const outer = isStatement(value) ? null : readOuterMembers(value);
+  const outer = isStatement(value) ? null : readUnsignedMembers(value);
   return outer instanceof Refusal && ids.length === 0 ? outer : { jws, ids };
 }
 
@@ -76,11 +77,11 @@ function idsOf(values: readonly (JsonValue | undefined)[]): string[] {
 
 function signedId(jws: string): JsonValue | undefined {
   const parts = splitCompactJws(jws);
-  const payload = parts instanceof Refusal ? parts : readJwsObject(parts.payload, "payload");
+  const payload = parts instanceof Refusal ? parts : readJwsPart(parts.payload, "payload");
   return payload instanceof Refusal ? undefined : (payload.sub ?? payload.jti);
 }
 
-async function compare(jws: string, record: Attestation, value: JsonValue): Promise<AttestationCheck> {
+async function compare(jws: string, record: Attestation, value: JsonValue): Promise<AttestationCheckResult> {
   const found = { verificationId: record.verificationId, record, problem: null };
   if (record.jws !== jws) return { verdict: "altered", reason: "SIGNATURE_DIFFERS", ...found };
   const difference = await unsignedDifference(record, value);
@@ -93,16 +94,16 @@ async function unsignedDifference(record: Attestation, value: JsonValue): Promis
   if (!isJsonObject(value)) return null;
   const { claims } = decodeAttestation(record);
   if (isStatement(value)) return findStatementDifference(value, claims, record.kid);
-  const outer = readOuterMembers(value);
+  const outer = readUnsignedMembers(value);
   if (outer instanceof Refusal) return outer;
   const read = readClaims(claims, record.issuedAt);
-  return read instanceof Refusal ? read : findOuterDifference(outer, read, record.kid);
+  return read instanceof Refusal ? read : findEnvelopeDifference(outer, read, record.kid);
 }
 
 /** Decodes a stored signature. @throws TvsError STORE_CORRUPT if it cannot be decoded */
 export function decodeAttestation({ jws, verificationId }: Attestation) {
   const [header = "", payload = ""] = jws.split(".");
-  const parts = [header, payload].map((part) => readJwsObject(Buffer.from(part, "base64url"), "payload"));
+  const parts = [header, payload].map((part) => readJwsPart(Buffer.from(part, "base64url"), "payload"));
   const [first, second] = parts;
   const unreadable = `the stored signature of ${verificationId} cannot be read; restore a backup`;
   if (first === undefined || second === undefined || first instanceof Refusal || second instanceof Refusal)

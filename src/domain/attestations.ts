@@ -3,10 +3,10 @@ import type { BlindIndex } from "./blind-index.ts";
 import { isoSeconds } from "./clock.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
-import { personalDigits, withoutPersonalData } from "./personal-data.ts";
+import { minPersonalDigits, redactPersonalData } from "./personal-data.ts";
 import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
-import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
+import type { Teacher, TeacherKey, TeacherPrecondition } from "./teachers/teachers.ts";
 
 /** An operation whose answer is signed: envelopes, or a statement over a list. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
@@ -40,12 +40,12 @@ export type Attestation = {
 };
 
 /** The rows and the preconditions of an answered call's commit. The answer is sent after the commit (decision D4.8). */
-export type AnsweredCall = {
+export type CallCommit = {
   /** The configuration's revision, which must still be the newest at the commit. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
   /** The versions that the call read and the commit requires: one for each attestation, many for a statement. */
-  readonly read: readonly ReadTeacher[];
+  readonly read: readonly TeacherPrecondition[];
   /** The people of a statement. */
   readonly people?: readonly StatementPerson[];
   readonly charge: QuotaCharge;
@@ -60,7 +60,7 @@ export type StatementPerson = Pick<Attestation, "teacherId" | "ninIndex" | "elig
 };
 
 /** How much one credential was used, by the attestations in the evidence log. */
-export type CredentialUses = {
+export type CredentialUsage = {
   readonly count: number;
   /** When the first attestation was issued, in milliseconds since the epoch; null if there are none. */
   readonly firstAt: number | null;
@@ -84,21 +84,21 @@ export function storedIdentifier(key: TeacherKey, teacher: Teacher | null, index
     return { reference: `regNo:${teacher?.regNo ?? cleanRegNo(key.value)}`, ninIndex: null };
   if (key.by !== "tId") return { reference: key.by, ninIndex: key.value };
   const digits = String(key.value);
-  if (teacher === null && digits.length >= personalDigits)
+  if (teacher === null && digits.length >= minPersonalDigits)
     return { reference: "tId", ninIndex: ninPattern.test(digits) ? index.nin(digits) : null };
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
 /** Removes personal data. The segments of a number without letters may together be a phone number or a NIN. */
 function cleanRegNo(regNo: string): string {
-  if (!/\p{L}/u.test(regNo)) return withoutPersonalData(regNo);
-  return regNo.split("/").map(withoutPersonalData).join("/");
+  if (!/\p{L}/u.test(regNo)) return redactPersonalData(regNo);
+  return regNo.split("/").map(redactPersonalData).join("/");
 }
 
 /** Makes the stored form of a request's context: JSON without personal data. */
-export function makeStoredContext(context: object | undefined): string | null {
+export function makeStoredRequestContext(context: object | undefined): string | null {
   if (context === undefined) return null;
   const clean = (_name: string, value: unknown) =>
-    typeof value === "string" ? withoutPersonalData(value) : value;
+    typeof value === "string" ? redactPersonalData(value) : value;
   return JSON.stringify(context, clean);
 }

@@ -41,7 +41,7 @@ function isWholeSequence(der: Uint8Array): boolean {
  * authority's certificate were read by mistake, its holder could authenticate as the partner.
  * @throws TvsError INPUT_UNREADABLE if the file has no certificate, REFUSED if it has several, or an expired one
  */
-export function readClientCertificate(file: Uint8Array, partnerId: string, options: { now: number }) {
+export function readCertificateFile(file: Uint8Array, partnerId: string, options: { now: number }) {
   const der = soleCertificate(file);
   const presented = readCertificate(der);
   if (presented === null)

@@ -3,21 +3,21 @@
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 
 /** The actor and the clock that a store records with its writes. */
-export type WriteContext = {
+export type ActorAndClock = {
   /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
 
 /** The actor of changes that the service makes without an operator. */
-export const serviceActor: WriteContext = { actor: "service", clock: systemClock };
+export const serviceActor: ActorAndClock = { actor: "service", clock: systemClock };
 
-export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
+export type ChangedSubjectKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
-export type Change = {
+export type ChangeDetails = {
   /** Such as `key issued`. */
   readonly action: string;
-  readonly kind: ChangedKind;
+  readonly kind: ChangedSubjectKind;
   readonly id: string;
   /** The subject's new state. Records of changes are never deleted, so it has no secret and nothing about a teacher. */
   readonly detail?: string | null;

@@ -1,15 +1,15 @@
 /** The health checks of the console and `tvs doctor` (decision D1.13), made from figures of one time (`readings.ts`). */
 
 import type { LogFigures } from "../store/evidence/log.ts";
-import { describeSpan, isoTime } from "./clock.ts";
+import { formatDuration, isoTime } from "./clock.ts";
 import { type CredentialIndex, credentialEnds } from "./credentials.ts";
-import { explainError, type PartnerBacklog } from "./deliveries.ts";
-import { checkpointLateness, formatLeaves } from "./evidence/log.ts";
-import { describeLosses, findNotableLosses, type Losses, maxLostPercent } from "./import/losses.ts";
+import { explainDeliveryError, type PartnerBacklog } from "./deliveries.ts";
+import { checkpointDelayOf, formatLeafCount } from "./evidence/log.ts";
+import { describeLosses, findNotableLosses, type LossTotals, maxLostPercent } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
 import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
 import { rotationTimes } from "./rotation.ts";
-import { describeLicensed, type TeacherCounts } from "./status.ts";
+import { describeLicensedCount, type TeacherCounts } from "./status.ts";
 
 /** A finding about the service or its machine. `tvs doctor` shows every finding, the console those that are not `ok`. */
 export type Check = {
@@ -49,7 +49,7 @@ export function nameChecks(findings: Readonly<Record<string, Finding | readonly 
 }
 
 /** The state that the checks evaluate, all read at one time. */
-export type CheckInput = {
+export type HealthCheckInput = {
   readonly now: number;
   readonly readings: Readings;
   readonly keys: KeyRing;
@@ -65,7 +65,7 @@ const overdueMs = 5 * 60_000;
 /** A check warns this long before and after a partner's last credential expires; a renewal takes two weeks. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
-export function runChecks(input: CheckInput): Check[] {
+export function runHealthChecks(input: HealthCheckInput): Check[] {
   const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return nameChecks({
@@ -92,24 +92,24 @@ function allOr(calm: string, findings: Finding[]): Finding[] {
   return findings.length === 0 ? [ok(calm)] : findings;
 }
 
-function checkKeys(keys: CheckInput["keys"], now: number): Finding {
+function checkKeys(keys: HealthCheckInput["keys"], now: number): Finding {
   const { dueAt, possibleAt, isDue, isPossible } = rotationTimes(keys, now);
   const from = isPossible ? "" : ` from ${isoTime(possibleAt)} on`;
   if (!isDue) return ok(`one active, one pending that may be promoted${from}`);
-  const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;
+  const text = `the signing key has been due for rotation for ${formatDuration(now - dueAt)}`;
   return warn(isPossible ? text : `${text}, which is possible${from}`, { command: ["keys", "rotate"] });
 }
 
 function checkCheckpoint(figures: LogFigures, now: number): Finding {
   const { signedAt, signedSize, size, waiting } = figures;
-  const late = checkpointLateness(figures, now);
+  const late = checkpointDelayOf(figures, now);
   const signed =
-    signedAt === null ? "none yet" : `${formatLeaves(signedSize)}, signed at ${isoTime(signedAt)}`;
+    signedAt === null ? "none yet" : `${formatLeafCount(signedSize)}, signed at ${isoTime(signedAt)}`;
   if (late === null) return ok(signed);
   const left = size + waiting - signedSize;
   const advice =
     "start tvs serve, which makes one every 30 s, or look in its log why it cannot; tvs log checkpoint makes one now";
-  const found = `${signed}; ${left} more wait for one, for ${describeSpan(late)}`;
+  const found = `${signed}; ${left} more wait for one, for ${formatDuration(late)}`;
   return warn(`the newest checkpoint of the evidence log is late: ${found}`, {
     advice,
     isUrgent: true,
@@ -119,7 +119,7 @@ function checkCheckpoint(figures: LogFigures, now: number): Finding {
 function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Finding {
   const applied =
     appliedAt === null ? "no extract was applied" : `the last extract was applied at ${isoTime(appliedAt)}`;
-  const licensed = `${describeLicensed(teachers)}; ${applied}`;
+  const licensed = `${describeLicensedCount(teachers)}; ${applied}`;
   if (teachers.active > 0 && teachers.licensed === 0) {
     const advice =
       "everybody is answered as not licensed; look whether the extract has the licences' columns";
@@ -137,7 +137,7 @@ function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Findi
 function checkImport(last: Readings["imports"][number] | undefined, now: number): Finding {
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
     return ok("none is unfinished");
-  const since = describeSpan(now - last.startedAt);
+  const since = formatDuration(now - last.startedAt);
   return warn(`the last import began ${since} ago and is not finished`, {
     advice: "if it was stopped, run the same command again",
     command: ["teachers", "import", "FILE"],
@@ -145,7 +145,7 @@ function checkImport(last: Readings["imports"][number] | undefined, now: number)
 }
 
 /** Sums the losses of a day's imports: several small ones can each pass the import's limit. */
-function checkLosses(losses: Losses): Finding {
+function checkLosses(losses: LossTotals): Finding {
   const noted = findNotableLosses(losses);
   if (noted.length === 0) return ok("imports have taken away little or nothing within 24 hours");
   const found = `imports have taken away ${describeLosses(noted)} within 24 hours`;
@@ -162,7 +162,7 @@ function checkHeld(areHeld: boolean): Finding {
 }
 
 function checkEndpoint({ partnerId, disabledReason, failingSince, lastError }: EndpointFigures, now: number) {
-  const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
+  const advice = lastError === null ? null : `last error: ${lastError}. ${explainDeliveryError(lastError)}`;
   if (disabledReason === "operator") return [];
   if (disabledReason !== null) {
     const cause = disabledReason === "gone" ? "it answered 410 Gone" : "it failed for five days";
@@ -172,7 +172,7 @@ function checkEndpoint({ partnerId, disabledReason, failingSince, lastError }: E
   }
   if (failingSince === null) return [];
   const command = ["webhooks", "list", "--partner", partnerId, "--state", "pending"];
-  const found = `the endpoint of ${partnerId} has failed for ${describeSpan(now - failingSince)}`;
+  const found = `the endpoint of ${partnerId} has failed for ${formatDuration(now - failingSince)}`;
   return [warn(found, { advice, command })];
 }
 
@@ -187,7 +187,7 @@ function checkBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
     checks.push(warn(found, { command }));
   }
   if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
-    const found = `a delivery to ${partnerId} has been due for ${describeSpan(now - oldestDueAt)} and was not sent`;
+    const found = `a delivery to ${partnerId} has been due for ${formatDuration(now - oldestDueAt)} and was not sent`;
     const command = ["webhooks", "list", "--partner", partnerId];
     checks.push(warn(found, { command }));
   }

@@ -90,7 +90,7 @@ export function isoTimes<Times extends Readonly<Record<string, number | null>>>(
 }
 
 /** Formats a span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
-export function describeSpan(ms: number): string {
+export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
@@ -110,7 +110,7 @@ export function lowestUuidAt(time: number): string {
 }
 
 /** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds; null for another text */
-export function readDuration(text: string): number | null {
+export function parseDurationMs(text: string): number | null {
   const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
   const match = /^(\d{1,6})([smhd])$/.exec(text);
   return match === null ? null : Number(match[1]) * (units[match[2] ?? "s"] ?? 0);

@@ -8,7 +8,7 @@ import { jwksOf, type KeyRing, keyRingOf, lastKeyChangeAt, type SigningKey, sign
 import type { Secrets } from "./secrets.ts";
 import { createSerialQueue } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { teacherIdsAfterName } from "./status-list/lists.ts";
+import { teacherIdsAfterSettingName } from "./status-list/lists.ts";
 
 /** Settings, partners, credentials and signing keys at one revision. A snapshot is immutable; a reload replaces it. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
@@ -16,7 +16,7 @@ export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
 export type Configuration = Awaited<ReturnType<typeof createConfiguration>>;
 
 /** A running service applies a command's change within this time (decision D1.4). */
-export const maxStaleMs = 1_000;
+export const maxSnapshotAgeMs = 1_000;
 
 export type ConfigurationDependencies = {
   readonly settings: SettingsStore;
@@ -67,12 +67,12 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
      * suspended, it is read again. If that fails, the old snapshot is returned.
      */
     async recent(): Promise<Snapshot> {
-      const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxStaleMs;
+      const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxSnapshotAgeMs;
       return isOld && failingSince === undefined ? refresh().catch(() => snapshot) : snapshot;
     },
     /** True if every reload has failed for a second or longer; a partner may have been disabled in that time. */
     isStale: () =>
-      failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
+      failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxSnapshotAgeMs,
   };
 }
 
@@ -150,7 +150,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   return {
     revision,
     settings,
-    teacherIdsAfter: Number(stored.get(teacherIdsAfterName) ?? 0),
+    teacherIdsAfter: Number(stored.get(teacherIdsAfterSettingName) ?? 0),
     calendar: createCalendar(settings.timeZone),
     credentials,
     keys: ring,

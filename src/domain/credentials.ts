@@ -5,8 +5,8 @@ import type { PartnerStore } from "../store/partners.ts";
 import type { PresentedCertificate } from "./certificates.ts";
 import { isoTimes } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { ApiKey, ClientCertificate, KeyExpiry, Partner } from "./partners.ts";
-import { equalBytes, type Secrets } from "./secrets.ts";
+import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner } from "./partners.ts";
+import { areBytesEqual, type Secrets } from "./secrets.ts";
 
 /** The real service accepts `live` keys only, a sandbox `test` keys only. */
 export type KeyKind = "live" | "test";
@@ -20,7 +20,7 @@ const apiKeyPattern = new RegExp(
 );
 
 /** The most live API keys of a partner: the key in use and its successor. */
-export const maxLiveKeys = 2;
+export const maxLiveApiKeys = 2;
 
 /** The service whose API keys are made or read, and the time. */
 type KeyContext = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
@@ -100,9 +100,13 @@ export async function loadCredentialIndex(store: PartnerStore): Promise<Credenti
   };
 }
 
-export function credentialsOf({ apiKeys, certificates }: CredentialIndex, partnerId: string, now: number) {
+export function liveCredentialsOf(
+  { apiKeys, certificates }: CredentialIndex,
+  partnerId: string,
+  now: number,
+) {
   return [
-    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isLive(key, now)),
+    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isKeyLive(key, now)),
     ...[...certificates.values()].filter((one) => one.partnerId === partnerId && now <= one.validTo),
   ];
 }
@@ -177,7 +181,7 @@ function byKey(text: string, book: CredentialIndex, options: KeyContext): Authen
   // Computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);
   const record = book.apiKeys.get(keyId);
-  if (record === undefined || !equalBytes(mac, record.mac) || !isLive(record, options.now)) return null;
+  if (record === undefined || !areBytesEqual(mac, record.mac) || !isKeyLive(record, options.now)) return null;
   return enabled(book, record.partnerId, record.keyId);
 }
 
@@ -186,7 +190,7 @@ function enabled(book: CredentialIndex, partnerId: string, credential: string): 
   return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
 }
 
-export function isLive(key: ApiKey, now: number): boolean {
+export function isKeyLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
@@ -217,12 +221,12 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialIn
 /** Describes an API key for the commands, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
-  const state = isLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
+  const state = isKeyLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
   return { keyId, partnerId, state, ...isoTimes({ createdAt, expiresAt, revokedAt }) };
 }
 
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
-  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isLive(key, now));
+  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isKeyLive(key, now));
 }
 
 function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
@@ -239,8 +243,8 @@ export async function issueApiKey(
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = await liveKeys(store, partnerId, options.now);
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
-  const previous: KeyExpiry | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
-  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
+  const previous: ApiKeyExpiry | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
+  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveApiKeys }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }

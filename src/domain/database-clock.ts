@@ -10,13 +10,13 @@ const boundsMs = { warned: 2_000, refused: 30_000 } as const;
 /** Reads the database's clock, in milliseconds since the epoch; null if the database uses this machine's clock. */
 type ReadClock = () => Promise<number | null>;
 
-export type ClockWatch = ReturnType<typeof createClockWatch>;
+export type ClockMonitor = ReturnType<typeof createClockMonitor>;
 
 /**
  * Measures and remembers how far this machine's clock is ahead of the database's.
  * @param onChange called when the result of {@link checkClockDifference} changes
  */
-export function createClockWatch(
+export function createClockMonitor(
   read: ReadClock,
   clock: Clock,
   onChange: (check: Finding) => void = () => {},
@@ -29,7 +29,7 @@ export function createClockWatch(
     /** True if the clocks differ so much that nothing may be signed. */
     isWrong: () => isWrong(aheadMs),
     async look(): Promise<void> {
-      aheadMs = await readClockAhead(read, clock);
+      aheadMs = await measureClockDifference(read, clock);
       const check = checkClockDifference(aheadMs);
       if (check.result !== last.result) onChange(check);
       last = check;
@@ -39,7 +39,7 @@ export function createClockWatch(
 
 /** Compares the clocks before a command writes. @throws TvsError CLOCK_WRONG */
 export async function requireRightClock(read: ReadClock, clock: Clock): Promise<void> {
-  const aheadMs = await readClockAhead(read, clock);
+  const aheadMs = await measureClockDifference(read, clock);
   if (!isWrong(aheadMs)) return;
   const message =
     `this machine's clock is ${describe(aheadMs)} the database's, and what it would sign would bear a wrong time; ` +
@@ -60,7 +60,7 @@ export function checkClockDifference(aheadMs: number): Finding {
  * Measures how far this machine's clock is ahead of the database's, in ms; negative if it is behind. The database read
  * its clock between our two readings, so this is the least difference that is certain.
  */
-export async function readClockAhead(read: ReadClock, clock: Clock): Promise<number> {
+export async function measureClockDifference(read: ReadClock, clock: Clock): Promise<number> {
   const before = clock.now();
   const databaseNow = await read();
   if (databaseNow === null) return 0;

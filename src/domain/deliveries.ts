@@ -39,19 +39,21 @@ export type DeliveryAttempt = {
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null if the receiver acknowledged; else a {@link DeliveryError}. */
+  /** Null if the receiver acknowledged; else a {@link DeliveryErrorCode}. */
   readonly error: string | null;
   readonly durationMs: number;
 };
 
 /** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
-export const deliveryErrors = written.errors;
-export type DeliveryError = keyof typeof deliveryErrors;
+export const deliveryErrorTexts = written.errors;
+export type DeliveryErrorCode = keyof typeof deliveryErrorTexts;
 
 /** Explains an error of a delivery, such as `TIMEOUT` or `BAD_STATUS 503`, in a sentence. */
-export function explainError(error: string): string {
+export function explainDeliveryError(error: string): string {
   const [code = ""] = error.split(" ");
-  return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as DeliveryError] : "The attempt failed.";
+  return Object.hasOwn(deliveryErrorTexts, code)
+    ? deliveryErrorTexts[code as DeliveryErrorCode]
+    : "The attempt failed.";
 }
 
 export type DeliveryDetail = Delivery & {
@@ -149,14 +151,14 @@ function unknownDelivery(): TvsError {
 }
 
 /** Releases the deliveries held by `tvs restore --hold-webhooks`. @returns whether they were held */
-export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
+export async function releaseHeldWebhooks(settings: SettingsStore): Promise<boolean> {
   const held = (await settings.read()).get(holdWebhooksSettingName) === "true";
   if (held) await settings.write({ [holdWebhooksSettingName]: "false" });
   return held;
 }
 
 /** Sums the backlog of all partners, for `tvs status`. `oldestDueAt` (ISO 8601) leaves out held deliveries. */
-export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now: number) {
+export async function sumWebhookBacklog(store: Pick<DeliveryStore, "backlog">, now: number) {
   const parts = await store.backlog(now);
   const sum = (pick: (one: PartnerBacklog) => number) => parts.reduce((total, one) => total + pick(one), 0);
   const dueTimes = parts.flatMap((one) =>

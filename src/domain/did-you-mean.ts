@@ -5,7 +5,7 @@ import { distance } from "fastest-levenshtein";
 const maxLength = 64;
 
 /** Finds the known word that differs least, by at most a third of its letters. Case and `-`/`_` are ignored. */
-export function didYouMean(given: string, known: readonly string[]): string | null {
+export function findSimilarWord(given: string, known: readonly string[]): string | null {
   if (given.length > maxLength) return null;
   const folded = fold(given);
   const allowed = Math.max(1, Math.floor(folded.length / 3));
@@ -19,7 +19,7 @@ export function didYouMean(given: string, known: readonly string[]): string | nu
 }
 
 export function suggestion(given: string, known: readonly string[], prefix = ""): string {
-  const word = didYouMean(given, known);
+  const word = findSimilarWord(given, known);
   return word === null ? "" : `; did you mean ${prefix}${word}?`;
 }
 

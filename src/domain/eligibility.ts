@@ -13,10 +13,10 @@ import { certificateOf, describeLicenseOn, licenseStartsLater, type Teacher } fr
 type Question = { readonly purpose: Purpose; readonly policy: Policy; readonly today: CalendarDate };
 
 /** Decides whether a teacher is eligible for a purpose (contract C10). @param teacher null if nobody was found */
-export function eligibilityResult(teacher: Teacher | null, options: Question): EligibilityResult {
+export function evaluateEligibility(teacher: Teacher | null, options: Question): EligibilityResult {
   if (teacher === null) return notFoundResult;
   const license = describeLicenseOn(teacher, options.today);
-  const reasons = ineligibilityReasons(teacher, license, options);
+  const reasons = listIneligibilityReasons(teacher, license, options);
   return {
     found: true,
     source: teacher.source,
@@ -41,7 +41,7 @@ function profileOf(teacher: Teacher): EligibilityResult["profile"] {
  * VALID licence is always required; the policy may require more.
  * @param license the teacher's licence on `today`
  */
-export function ineligibilityReasons(teacher: Teacher, license: License, options: Question): Reason[] {
+export function listIneligibilityReasons(teacher: Teacher, license: License, options: Question): Reason[] {
   const { purpose, policy, today } = options;
   const rule = policy.purposes[purpose];
   const ofLicense = licenseReason(teacher, license, today, rule);

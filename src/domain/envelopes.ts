@@ -34,11 +34,11 @@ export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string
  * @throws what the signer throws
  */
 export async function signEnvelopes(claims: readonly Claims[], kid: string, sign: Signer["sign"]) {
-  const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
+  const header = base64urlOfText(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => {
     // The same bytes are the signed claim and its unsigned copy, so the two cannot differ.
     const result = JSON.stringify(one.result);
-    return { claims: one, result, input: `${header}.${base64url(payloadOf(one, result))}` };
+    return { claims: one, result, input: `${header}.${base64urlOfText(payloadOf(one, result))}` };
   });
   const inputs = unsigned.map(({ input }) => input);
   const signatures = await sign(kid, inputs);
@@ -59,6 +59,6 @@ function payloadOf({ issuer, audience, verificationId, issuedAt, status }: Claim
   );
 }
 
-export function base64url(text: string): string {
+export function base64urlOfText(text: string): string {
   return Buffer.from(text).toString("base64url");
 }

@@ -6,23 +6,23 @@ import type { Clock } from "./clock.ts";
 import { runAndPause } from "./serial.ts";
 
 /** All teachers, those whom the partner has verified, or those on its watch list. */
-export const teacherChoices = ["all", "verified", "watched"] as const;
+export const teacherFilters = ["all", "verified", "watched"] as const;
 
 /** The chosen events of the chosen teachers. `src/store/events.ts` applies the filter. */
 export type EventFilter = {
   readonly events: readonly EventType[];
-  readonly teachers: (typeof teacherChoices)[number];
+  readonly teachers: (typeof teacherFilters)[number];
 };
 
 export const defaultEventFilter: EventFilter = { events: eventTypes, teachers: "all" };
 
-export const keepPartnerEventsMs = 30 * 86_400_000;
+export const partnerEventRetentionMs = 30 * 86_400_000;
 /** The most rows deleted in one commit, which then takes a few milliseconds and hardly delays other writes. */
 const prunedRows = 500;
 
 /** Deletes events of partners that are older than 30 days, in short commits with pauses between them. */
 export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: Clock): Promise<void> {
-  const before = clock.now() - keepPartnerEventsMs;
+  const before = clock.now() - partnerEventRetentionMs;
   for (const partnerId of await eventFilter.prunable(before)) {
     const step = () => eventFilter.prune(partnerId, { before, limit: prunedRows });
     while ((await runAndPause(step)) === prunedRows);

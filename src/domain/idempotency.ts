@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
-import { canonicalJson } from "../partner/canonical-json.ts";
+import { formatCanonicalJson } from "../partner/canonical-json.ts";
 import type { IdempotencyStore } from "../store/idempotency.ts";
 import type { Clock } from "./clock.ts";
 import { withTimeout } from "./deadline.ts";
 import { TvsError } from "./errors.ts";
-import { equalBytes, type Secrets } from "./secrets.ts";
+import { areBytesEqual, type Secrets } from "./secrets.ts";
 
 export type StoredAnswer = { readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
@@ -15,7 +15,7 @@ export type IdempotencyRecord = StoredAnswer & {
   readonly createdAt: number;
 };
 
-export const keepIdempotencyMs = 72 * 3_600_000;
+export const idempotencyRetentionMs = 72 * 3_600_000;
 /** How long a call waits for a running call with the same key. */
 const waitMs = 2_000;
 const maxIdempotencyKeyLength = 255;
@@ -23,7 +23,7 @@ const maxIdempotencyKeyLength = 255;
 export type IdempotentRequest = { partnerId: string; operation: string; key: string; body: unknown };
 /** The part of the record that is known before the answer. */
 export type PendingRecord = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
-export type Idempotency = ReturnType<typeof createIdempotency>;
+export type IdempotentRunner = ReturnType<typeof createIdempotentRunner>;
 
 export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
 
@@ -31,7 +31,7 @@ export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
  * Runs each idempotency key once (contract C16): the record that is committed with an answer ensures this on all nodes.
  * A second call with the key in this process waits for the first, so that nothing is signed in vain.
  */
-export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock) {
+export function createIdempotentRunner(store: IdempotencyStore, secrets: Secrets, clock: Clock) {
   const running = new Map<string, Promise<unknown>>();
 
   async function findOrWork(
@@ -39,11 +39,11 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
     work: (record: PendingRecord) => Promise<StoredAnswer | null>,
   ): Promise<CallAnswer | null> {
     const known = await store.find(record.id);
-    if (known === null || known.createdAt < clock.now() - keepIdempotencyMs) {
+    if (known === null || known.createdAt < clock.now() - idempotencyRetentionMs) {
       const answer = await work(record);
       return answer && { ...answer, replayed: false };
     }
-    if (!equalBytes(known.fingerprint, record.fingerprint))
+    if (!areBytesEqual(known.fingerprint, record.fingerprint))
       throw new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
     return { headers: known.headers, body: known.body, replayed: true };
   }
@@ -60,7 +60,7 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
     async run(request: IdempotentRequest, work: (record: PendingRecord) => Promise<StoredAnswer | null>) {
       const key = readIdempotencyKey(request.key);
       const id = secrets.mac("idempotency", `${request.partnerId}\0${request.operation}\0${key}`);
-      const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
+      const fingerprint = secrets.mac("idempotency", formatCanonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
       const record = { id, fingerprint, createdAt: clock.now() };
       const cameAt = performance.now();

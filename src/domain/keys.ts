@@ -7,7 +7,7 @@ import { isoTimes } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Secrets } from "./secrets.ts";
 
-export type KeyState = "pending" | "active" | "retired" | "compromised";
+export type SigningKeyState = "pending" | "active" | "retired" | "compromised";
 
 /** One key of the JWKS document (contract C11). */
 type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
@@ -15,7 +15,7 @@ type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string;
 /** A signing key. Times are milliseconds since the epoch. */
 export type SigningKey = {
   readonly kid: string;
-  readonly state: KeyState;
+  readonly state: SigningKeyState;
   readonly jwk: PublicJwk;
   /** The private key (PKCS #8), encrypted and bound to the kid; null after it was destroyed. */
   readonly sealed: Uint8Array | null;
@@ -30,7 +30,7 @@ const publicExponent = new Uint8Array([1, 0, 1]);
 const allowedBits = [2048, 3072, 4096];
 
 /** Makes a key pair. @param bits modulus length: 2048, 3072 or 4096. @throws TvsError USAGE for another length */
-export async function generateKey(secrets: Secrets, bits: number, now: number): Promise<SigningKey> {
+export async function generateSigningKey(secrets: Secrets, bits: number, now: number): Promise<SigningKey> {
   if (!allowedBits.includes(bits)) throw new TvsError("USAGE", "--bits must be 2048, 3072 or 4096");
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: bits, publicExponent };
   const pair = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
@@ -43,7 +43,7 @@ export async function generateKey(secrets: Secrets, bits: number, now: number): 
  * Imports an unencrypted private key in PEM form (PKCS #1 or PKCS #8).
  * @throws TvsError INPUT_UNREADABLE if it is not an RSA private key, REFUSED if it is weak or damaged
  */
-export async function importKey(pem: string, secrets: Secrets, now: number): Promise<SigningKey> {
+export async function importSigningKey(pem: string, secrets: Secrets, now: number): Promise<SigningKey> {
   const { privateKey, jwk } = readPem(pem);
   const { n = "", e = "" } = jwk;
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
@@ -96,7 +96,7 @@ async function pendingKey(
 /** Makes the first two keys of a new register. @returns false if the register has keys already */
 export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
-  const generate = () => generateKey(secrets, options.bits, options.now);
+  const generate = () => generateSigningKey(secrets, options.bits, options.now);
   const [active, pending] = await Promise.all([generate(), generate()]);
   return store.create({ ...active, state: "active", activatedAt: options.now }, pending);
 }
@@ -125,7 +125,7 @@ export function jwksOf(ring: KeyRing): { keys: PublicJwk[] } {
  * Marks a key as compromised since a time. If the key is active, the pending key replaces it immediately.
  * @throws TvsError NOT_KNOWN for an unknown kid, REFUSED for a time in the future
  */
-export async function compromiseKey(
+export async function markKeyCompromised(
   store: KeyStore,
   secrets: Secrets,
   change: { kid: string; since: number; bits: number; now: number },
@@ -134,7 +134,7 @@ export async function compromiseKey(
   if (key === undefined) throw new TvsError("NOT_KNOWN", "no key has this kid; `tvs keys list` shows them");
   if (change.since > change.now) throw new TvsError("REFUSED", "--since must not be in the future");
   const inUse = key.state === "active" || key.state === "pending";
-  const next = inUse ? await generateKey(secrets, change.bits, change.now) : null;
+  const next = inUse ? await generateSigningKey(secrets, change.bits, change.now) : null;
   await store.compromise({ kid: key.kid, since: change.since, at: change.now, next });
 }
 
@@ -149,7 +149,7 @@ export async function signKeyHistory(
   const payload = {
     iss: options.issuer,
     iat: Math.floor(options.now / 1000),
-    keys: ring.keys.map((key) => ({ ...describeKey(key), jwk: key.jwk })),
+    keys: ring.keys.map((key) => ({ ...describeSigningKey(key), jwk: key.jwk })),
   };
   return (await createJwsSigner("key-history+jwt", ring, options.secrets))(payload);
 }
@@ -197,7 +197,7 @@ export async function decryptPrivateKey(key: SigningKey, secrets: Secrets): Prom
 }
 
 /** Describes a key without its private half; times in ISO 8601. */
-export function describeKey(key: SigningKey) {
+export function describeSigningKey(key: SigningKey) {
   const { kid, state, createdAt, publishedAt, activatedAt, retiredAt, compromisedSince } = key;
   return { kid, state, ...isoTimes({ createdAt, publishedAt, activatedAt, retiredAt, compromisedSince }) };
 }

@@ -48,13 +48,13 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /** True if a URL's host means "every IP address of this machine", to which nobody can connect. */
-export function isWildcard(issuer: string): boolean {
+export function hasWildcardHost(issuer: string): boolean {
   return /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(hostOf(issuer));
 }
 
 /** Says why an issuer's URL is unfit for a live service. @returns null if it is fit */
-export function issuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | null {
-  if (isWildcard(issuer)) return "wildcard";
+export function findIssuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | null {
+  if (hasWildcardHost(issuer)) return "wildcard";
   if (isLoopbackHost(hostOf(issuer))) return "loopback";
   return /^https:/i.test(issuer) ? null : "http";
 }

@@ -57,7 +57,7 @@ export type ClientCertificate = {
   readonly addedAt: number;
 };
 
-export type KeyExpiry = { readonly keyId: string; readonly expiresAt: number };
+export type ApiKeyExpiry = { readonly keyId: string; readonly expiresAt: number };
 
 type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "eventFilter">;
 export type PartnerChange = Partial<PartnerTerms> & { readonly eventFilter?: Partial<EventFilter> };

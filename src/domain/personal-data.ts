@@ -20,7 +20,7 @@ const partingJoint = /[/／,\p{Pc}]/u;
 
 const removed = "[removed]";
 /** The fewest digits in a row that are personal: a phone number without its zero has ten, a NIN eleven. */
-export const personalDigits = 10;
+export const minPersonalDigits = 10;
 const ninDigits = 11;
 /** The most digits of a phone number (E.164), and the fewest after a plus sign that make one. */
 const maxPhoneDigits = 15;
@@ -33,19 +33,19 @@ const plainText = /^[ -~]*$/;
 const maxSearched = 40_000;
 
 /** Replaces NINs, phone numbers and e-mail addresses by `[removed]`. A text that is too long is replaced whole. */
-export function withoutPersonalData(text: string): string {
+export function redactPersonalData(text: string): string {
   if (text.length > maxSearched) return removed;
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
   // A text with so few digits contains no phone number and no NIN.
-  if (plainText.test(rest) && digitsOf(rest).length < minPlusDigits) return rest;
+  if (plainText.test(rest) && asciiDigitsOf(rest).length < minPlusDigits) return rest;
   return anyDigit.test(rest) ? rest.replace(number, (found) => (isPersonal(found) ? removed : found)) : rest;
 }
 
 export function holdsPersonalData(text: string): boolean {
-  return withoutPersonalData(text) !== text;
+  return redactPersonalData(text) !== text;
 }
 
-export function digitsOf(text: string): string {
+export function asciiDigitsOf(text: string): string {
   if (plainText.test(text)) return text.replace(/[^0-9]+/g, "");
   return (text.match(digits) ?? []).map(asciiDigit).join("");
 }
@@ -82,7 +82,7 @@ function isPersonal(run: string): boolean {
   const all = groupsOf(run);
   const total = all.reduce((sum, group) => sum + group.digits.length, 0);
   if (/^[+＋]/.test(run) && total >= minPlusDigits && total <= maxPhoneDigits) return true;
-  if (all.some(({ digits }) => digits.length >= personalDigits)) return true;
+  if (all.some(({ digits }) => digits.length >= minPersonalDigits)) return true;
   return usualGrouping.test(grouped(all)) || withoutYears(all).some(isNumber);
 }
 
@@ -102,7 +102,7 @@ function grouped(all: readonly Group[]): string {
 function groupsOf(run: string): Group[] {
   const found = [...run.matchAll(groups)];
   return found.map((match, index) => ({
-    digits: digitsOf(match[0]),
+    digits: asciiDigitsOf(match[0]),
     jointBefore: run.slice(index === 0 ? 0 : endOf(found[index - 1]), match.index),
     jointAfter: run.slice(endOf(match), found[index + 1]?.index),
   }));

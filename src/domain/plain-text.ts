@@ -20,6 +20,6 @@ export function hasHiddenCharacter(text: string): boolean {
 }
 
 /** Quotes a word of a command to paste, if a shell needs it. */
-export function shellWord(word: string): string {
+export function quoteShellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,11 +1,11 @@
 import * as v from "valibot";
 import builtIn from "../../data/default-policy.json" with { type: "json" };
-import { certificateStatuses, purposes, sources } from "../partner/contract.ts";
+import { certificateStatuses, purposes, teacherSources } from "../partner/contract.ts";
 import { TvsError } from "./errors.ts";
 
 const ruleSchema = v.strictObject({
   certificate: v.array(v.picklist(certificateStatuses)),
-  sources: v.array(v.picklist(sources)),
+  sources: v.array(v.picklist(teacherSources)),
   /** Accepted categories; an empty list accepts all. */
   categories: v.array(v.pipe(v.string(), v.nonEmpty())),
   minDaysRemaining: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)),

@@ -17,7 +17,7 @@ export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: numbe
 /** The starts of one minute and one day, in milliseconds since the epoch. */
 export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
-export type WindowsUsed = Readonly<Record<WindowKind, number>>;
+export type CallsUsed = Readonly<Record<WindowKind, number>>;
 
 /** The charge of a call to the minute and day of its arrival, and the limits of both. */
 export type QuotaCharge = {
@@ -30,24 +30,24 @@ export type QuotaCharge = {
 };
 
 /** Gives the starts of the windows that are open at a time; all in milliseconds since the epoch. */
-export function windowStartsAt(now: number): WindowStarts {
+export function openWindowStarts(now: number): WindowStarts {
   const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];
   return { minute: startOf("minute"), day: startOf("day") };
 }
 
 /** Gives two times: the windows that began before them may be deleted. */
-export function prunableBefore(now: number): WindowStarts {
+export function oldestKeptWindowStarts(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
 }
 
 /** The end of a window, in Unix epoch seconds. */
-export function windowEnd(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
+export function windowEndSeconds(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
   return (startsAt + windowMs[kind]) / 1000;
 }
 
 /** A partner's use of the current windows, without calls that are not committed yet. `resetAt` is ISO 8601. */
-export function quotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
-  const starts = windowStartsAt(now);
+export function describeQuotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
+  const starts = openWindowStarts(now);
   const useOf = (kind: WindowKind, limit: number) => {
     const startsAt = starts[kind];
     const isOurs = (one: QuotaWindow) =>

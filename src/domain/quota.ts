@@ -3,12 +3,12 @@ import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import {
+  type CallsUsed,
+  openWindowStarts,
   type QuotaCharge,
   type WindowKind,
   type WindowStarts,
-  type WindowsUsed,
-  windowEnd,
-  windowStartsAt,
+  windowEndSeconds,
 } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
@@ -29,7 +29,7 @@ export type QuotaState = {
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
 /** Thrown for a spent quota. The HTTP layer turns `refusal` into headers. */
-export class QuotaExceeded extends TvsError {
+export class QuotaExceededError extends TvsError {
   readonly refusal: QuotaRefusal;
 
   constructor(refusal: QuotaRefusal) {
@@ -41,9 +41,9 @@ export class QuotaExceeded extends TvsError {
 }
 
 /** The quota account of one call, which is charged to the minute and day of its arrival, however late its answer. */
-export type QuotaCall = ReturnType<typeof createCall>;
+export type CallQuotaAccount = ReturnType<typeof createCall>;
 
-export type Quota = ReturnType<typeof createQuota>;
+export type QuotaCounter = ReturnType<typeof createQuotaCounter>;
 
 type QuotaDependencies = {
   readonly clock: Clock;
@@ -61,11 +61,11 @@ type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
  * The counters in memory only refuse early, before a signature. They also count calls under way, so they may refuse a
  * call that a commit would accept.
  */
-export function createQuota(dependencies: QuotaDependencies) {
+export function createQuotaCounter(dependencies: QuotaDependencies) {
   const last = new Map<string, KnownWindows>();
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    const starts = windowStartsAt(at);
+    const starts = openWindowStarts(at);
     const known = last.get(partnerId);
     const windowOf = (kind: WindowKind): KnownWindow =>
       known?.[kind].startsAt === starts[kind]
@@ -78,7 +78,7 @@ export function createQuota(dependencies: QuotaDependencies) {
 
   return {
     /** Opens a call at its arrival, before its partner is known. */
-    open(): QuotaCall {
+    open(): CallQuotaAccount {
       const cameAt = dependencies.clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
@@ -90,7 +90,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
   /** The use of the windows that the database last reported for this partner. */
-  let reported: WindowsUsed | undefined;
+  let reported: CallsUsed | undefined;
 
   function account(): Account {
     if (owner === undefined) throw new TvsError("INTERNAL", "the call was not let in");
@@ -116,13 +116,13 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     if (room.minute < minute || room.day < day) throw exceeded(account(), day, clock.now());
   }
 
-  function update(used: WindowsUsed): void {
+  function update(used: CallsUsed): void {
     const { known } = account();
     reported = used;
     for (const kind of ["minute", "day"] as const) known[kind].used = Math.max(known[kind].used, used[kind]);
   }
 
-  function committed(used: WindowsUsed): void {
+  function committed(used: CallsUsed): void {
     update(used);
     setReserved(0, 0);
   }
@@ -185,7 +185,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       return used !== null;
     },
     /** The day's used calls, as this process knows them, and the day's end in milliseconds since the epoch. */
-    day: () => ({ used: account().used.day, endsAt: windowEnd("day", account().known.day) * 1000 }),
+    day: () => ({ used: account().used.day, endsAt: windowEndSeconds("day", account().known.day) * 1000 }),
     /** The state that the database reported; undefined if it was not read for this call, as memory may be wrong. */
     state: (): QuotaState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
@@ -194,9 +194,9 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   };
 }
 
-type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: WindowsUsed };
+type Account = { readonly partner: Partner; readonly known: KnownWindows; readonly used: CallsUsed };
 
-function usedOrUnderWay({ minute, day }: KnownWindows): WindowsUsed {
+function usedOrUnderWay({ minute, day }: KnownWindows): CallsUsed {
   return { minute: minute.used + minute.underWay, day: day.used + day.underWay };
 }
 
@@ -209,8 +209,8 @@ function stateOf(account: Account, now: number): QuotaState {
   const { partner, known } = account;
   const { perMinute, perDay } = partner;
   const { minute, day } = left(account);
-  const resetAt = windowEnd("minute", known.minute);
-  const dayEndsIn = secondsUntil(windowEnd("day", known.day), now);
+  const resetAt = windowEndSeconds("minute", known.minute);
+  const dayEndsIn = secondsUntil(windowEndSeconds("day", known.day), now);
   return {
     limit: perMinute,
     remaining: Math.min(minute, day),
@@ -228,9 +228,9 @@ function secondsUntil(time: number, now: number): number {
 }
 
 /** Makes the refusal: by the day if the day has too little room, because its wait is longer; else by the minute. */
-function exceeded(account: Account, ofDay: number, now: number): QuotaExceeded {
+function exceeded(account: Account, ofDay: number, now: number): QuotaExceededError {
   const window = left(account).day < Math.max(1, ofDay) ? "day" : "minute";
-  const resetAt = windowEnd(window, account.known[window]);
+  const resetAt = windowEndSeconds(window, account.known[window]);
   const retryAfterSeconds = Math.max(1, secondsUntil(resetAt, now));
-  return new QuotaExceeded({ ...stateOf(account, now), resetAt, window, retryAfterSeconds });
+  return new QuotaExceededError({ ...stateOf(account, now), resetAt, window, retryAfterSeconds });
 }

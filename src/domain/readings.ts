@@ -6,7 +6,7 @@ import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
-import { quotaUse, windowStartsAt } from "./quota-windows.ts";
+import { describeQuotaUse, openWindowStarts } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
 
 /** All figures that console, metrics and doctor show, read from the database at one time. */
@@ -16,7 +16,7 @@ export type QuotaFigures = Readings["quotas"][number];
 export type EndpointFigures = Readings["endpoints"][number];
 
 /** The newest readings (null before the first), and whether the last attempt to renew them failed. */
-export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
+export type LatestReadings = { readonly readings: Readings | null; readonly hasFailed: boolean };
 
 type ReadingsDependencies = {
   readonly quotaStore: Pick<QuotaStore, "windows">;
@@ -39,12 +39,12 @@ const leastAgeMs = 1_500;
 const shareOfTime = 50;
 
 /** Shares readings among all callers: several consoles and scrapers cost one reading. */
-export function createReadings(dependencies: ReadingsDependencies): () => Promise<ReadingsNow> {
-  let last: ReadingsNow = { readings: null, hasFailed: false };
+export function createReadingsCache(dependencies: ReadingsDependencies): () => Promise<LatestReadings> {
+  let last: LatestReadings = { readings: null, hasFailed: false };
   let freshUntilMs = Number.NEGATIVE_INFINITY;
-  let reading: Promise<ReadingsNow> | undefined;
+  let reading: Promise<LatestReadings> | undefined;
 
-  async function renew(): Promise<ReadingsNow> {
+  async function renew(): Promise<LatestReadings> {
     const beganMs = performance.now();
     try {
       last = { readings: await takeReadings(dependencies), hasFailed: false };
@@ -71,7 +71,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, losses, teachers, logFigures] =
     await Promise.all([
-      quotaStore.windows(windowStartsAt(now)),
+      quotaStore.windows(openWindowStarts(now)),
       partners.partners(),
       webhooks.endpoints(),
       webhooks.backlog(now),
@@ -83,7 +83,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
     ]);
   return {
     readAt: now,
-    quotas: known.map((partner) => ({ partner, use: quotaUse(partner, windows, now) })),
+    quotas: known.map((partner) => ({ partner, use: describeQuotaUse(partner, windows, now) })),
     backlog,
     endpoints: endpoints.map(({ partnerId, url, disabledReason, failingSince, lastError }) => ({
       partnerId,

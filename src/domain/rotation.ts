@@ -3,14 +3,14 @@
 import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { generateKey, type KeyRing, keyRingOf } from "./keys.ts";
+import { generateSigningKey, type KeyRing, keyRingOf } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** How long a pending key must be public before it signs, because partners cache the JWKS. */
-export const publishAheadMs = 24 * 3_600_000;
+export const minKeyPublicationMs = 24 * 3_600_000;
 
 type RotationOptions = {
-  /** Allows a pending key that has been public for less than {@link publishAheadMs}. */
+  /** Allows a pending key that has been public for less than {@link minKeyPublicationMs}. */
   readonly immediately: boolean;
   readonly now: number;
 };
@@ -20,11 +20,11 @@ type RotationOptions = {
  * @returns `early` is true if partners may not have seen the pending key yet
  * @throws TvsError REFUSED for an early rotation without `immediately`
  */
-export async function requireRotatable(keys: KeyStore, { immediately, now }: RotationOptions) {
+export async function readRotatableKeys(keys: KeyStore, { immediately, now }: RotationOptions) {
   const { active, pending } = keyRingOf(await keys.list());
-  const early = now - pending.publishedAt < publishAheadMs;
+  const early = now - pending.publishedAt < minKeyPublicationMs;
   if (early && !immediately) {
-    const from = isoTime(pending.publishedAt + publishAheadMs);
+    const from = isoTime(pending.publishedAt + minKeyPublicationMs);
     const message =
       `the pending key has been public for less than 24 h, and partners may still hold an older key set; ` +
       `rotate after ${from}, or with --now`;
@@ -33,14 +33,14 @@ export async function requireRotatable(keys: KeyStore, { immediately, now }: Rot
   return { active, pending, early };
 }
 
-/** Promotes the pending key. @throws TvsError as {@link requireRotatable}, and for a concurrent rotation */
-export async function rotateKeys(
+/** Promotes the pending key. @throws TvsError as {@link readRotatableKeys}, and for a concurrent rotation */
+export async function rotateSigningKeys(
   keys: KeyStore,
   secrets: Secrets,
   options: RotationOptions & { bits: number },
 ): Promise<{ activeKid: string; previousKid: string; pendingKid: string; early: boolean }> {
-  const { active, pending, early } = await requireRotatable(keys, options);
-  const next = await generateKey(secrets, options.bits, options.now);
+  const { active, pending, early } = await readRotatableKeys(keys, options);
+  const next = await generateSigningKey(secrets, options.bits, options.now);
   await keys.rotate({ active: active.kid, pending: pending.kid, next, at: options.now });
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
@@ -51,6 +51,6 @@ const rotateAfterMs = 90 * 24 * 3_600_000;
 /** Says when the next rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */
 export function rotationTimes({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
-  const possibleAt = pending.publishedAt + publishAheadMs;
+  const possibleAt = pending.publishedAt + minKeyPublicationMs;
   return { dueAt, possibleAt, isDue: now >= dueAt, isPossible: now >= possibleAt };
 }

@@ -17,7 +17,7 @@ const tagBytes = 16;
 export type Secrets = ReturnType<typeof deriveSecrets>;
 
 /** Makes a master key, as text for `master.key` or `TVS_MASTER_KEY`. */
-export function newMasterKey(): string {
+export function generateMasterKey(): string {
   return randomBytes(masterKeyBytes).toString("base64url");
 }
 
@@ -73,6 +73,6 @@ function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
 }
 
 /** Compares in constant time, so that the time tells nothing about a secret. */
-export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+export function areBytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

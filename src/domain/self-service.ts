@@ -5,7 +5,7 @@ import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { WatchStore } from "../store/watches.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
-import { credentialsOf } from "./credentials.ts";
+import { liveCredentialsOf } from "./credentials.ts";
 import {
   type Delivery,
   type DeliveryDetail,
@@ -16,7 +16,7 @@ import {
 import { TvsError } from "./errors.ts";
 import { describeEventFilter } from "./event-filter.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
-import type { AdmittedCall } from "./verification.ts";
+import type { AuthenticatedCall } from "./verification.ts";
 import type { WebhookEndpoint } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
@@ -62,7 +62,7 @@ export function createSelfService({ webhooks, partnerEvents, watches, clock }: D
     /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
     delivery: requireDelivery,
     /** Makes a delivery due now, even an acknowledged one. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
-    async retry({ authenticated, snapshot }: AdmittedCall, deliveryId: string): Promise<DeliveryDetail> {
+    async retry({ authenticated, snapshot }: AuthenticatedCall, deliveryId: string): Promise<DeliveryDetail> {
       const { partnerId } = authenticated.partner;
       const known = await requireDelivery(partnerId, deliveryId);
       const by = { partnerId, revision: snapshot.revision };
@@ -83,7 +83,10 @@ function isUuid(text: string): boolean {
 type SelfFacts = { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number };
 
 /** Describes a partner's terms, credentials and webhook for the partner. */
-export function describeSelf({ snapshot, authenticated }: AdmittedCall, { endpoint, day, now }: SelfFacts) {
+export function describeOwnAccount(
+  { snapshot, authenticated }: AuthenticatedCall,
+  { endpoint, day, now }: SelfFacts,
+) {
   const { partner, credential } = authenticated;
   const { credentials } = snapshot;
   const { partnerId, name, scopes, purposes, perMinute, perDay, eventFilter } = partner;
@@ -95,7 +98,7 @@ export function describeSelf({ snapshot, authenticated }: AdmittedCall, { endpoi
     purposes,
     quota: { perMinute, perDay, usedToday: day.used, dayEndsAt: isoTime(day.endsAt) },
     credential: asking === undefined ? null : describeCredential(asking),
-    credentials: credentialsOf(credentials, partnerId, now).map(describeCredential),
+    credentials: liveCredentialsOf(credentials, partnerId, now).map(describeCredential),
     eventFilter: describeEventFilter(eventFilter),
     webhook: endpoint && { url: endpoint.url, state: endpoint.disabledAt === null ? "enabled" : "disabled" },
   };

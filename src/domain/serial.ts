@@ -28,7 +28,7 @@ export async function runAndPause<T>(run: () => Promise<T>): Promise<T> {
  * @param options `everyMs` from the end of one run to the beginning of the next
  * @returns a function that stops it, and resolves when the current run has ended
  */
-export function repeat(
+export function startRepeating(
   run: (isEnded: () => boolean) => Promise<void>,
   { everyMs, onError }: { everyMs: number; onError: (error: unknown) => void },
 ): () => Promise<void> {

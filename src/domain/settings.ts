@@ -4,12 +4,12 @@
  */
 
 import * as v from "valibot";
-import { keepForever } from "./evidence/retention.ts";
-import { isWildcard, parseNetwork } from "./networks.ts";
+import { foreverRetention } from "./evidence/retention.ts";
+import { hasWildcardHost, parseNetwork } from "./networks.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
-import { readStoredSite, type Site } from "./site.ts";
+import { readStoredSite, type SiteDetails } from "./site.ts";
 
-export type Setting = {
+export type SettingRow = {
   /** Parses the setting's text. Its error message says what the text must be. */
   readonly kind: v.GenericSchema;
   /** The name of the option's value in `--help`; absent for a switch. */
@@ -18,7 +18,7 @@ export type Setting = {
   readonly usual?: string;
   /** The command that stores the value in the register: each `serve` with the option, or only `init`. Absent: none does. */
   readonly remembered?: "serve" | "init";
-  /** True or a text if `init` asks for the setting; a text is its default there, instead of {@link Setting.usual}. */
+  /** True or a text if `init` asks for the setting; a text is its default there, instead of {@link SettingRow.usual}. */
   readonly init?: true | string;
 };
 
@@ -44,7 +44,7 @@ const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone suc
 const issuer = v.pipe(
   text,
   v.check(isHttpAddress, "must be an http or https URL without user, query or fragment"),
-  v.check((address) => !isWildcard(address), "must be the URL at which others reach the service"),
+  v.check((address) => !hasWildcardHost(address), "must be the URL at which others reach the service"),
   v.transform((address) => address.replace(/\/+$/, "")),
 );
 /** IP addresses and CIDR blocks: one text with commas, or several texts. */
@@ -74,20 +74,20 @@ function isHttpAddress(address: string): boolean {
 const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 
 /** The register's location and master key: options of every command, or environment variables only. */
-export const registerSettings = {
+export const registerAccessSettings = {
   data: { kind: text, usual: "./data" },
   database: { kind: text },
   databaseToken: { kind: text },
   sandbox: { kind: flag, usual: "off" },
   masterKey: { kind: text },
-} as const satisfies Readonly<Record<string, Setting>>;
+} as const satisfies Readonly<Record<string, SettingRow>>;
 
 export const sharedSettings = {
   issuer: { kind: issuer, hint: "URL", remembered: "serve", init: true },
   timeZone: { kind: timeZone, hint: "ZONE", usual: "Africa/Lagos", remembered: "serve", init: true },
   policy: { kind: text, hint: "FILE", remembered: "serve" },
   site: { kind: text, hint: "FILE", remembered: "serve" },
-  keepAttestations: { kind: text, hint: "TIME", usual: keepForever, remembered: "serve", init: true },
+  keepAttestations: { kind: text, hint: "TIME", usual: foreverRetention, remembered: "serve", init: true },
   statusList: { kind: flag, hint: "on|off", remembered: "serve", init: "on" },
   allowPrivateWebhooks: { kind: flag, remembered: "serve" },
   signingEngine: {
@@ -96,15 +96,15 @@ export const sharedSettings = {
     usual: "auto",
   },
   cryptoMb: { kind: text, hint: "FILE" },
-} as const satisfies Readonly<Record<string, Setting>>;
+} as const satisfies Readonly<Record<string, SettingRow>>;
 
 /** The most signer threads: each needs memory, and more have no measured use. */
-export const maxSigners = 64;
+export const maxSignerThreads = 64;
 
 export const serveSettings = {
   host: { kind: text, hint: "ADDRESS", usual: "127.0.0.1", remembered: "init", init: true },
   port: { kind: count(65_535), hint: "N", usual: "8080", remembered: "init", init: true },
-  signers: { kind: count(maxSigners), hint: "N" },
+  signers: { kind: count(maxSignerThreads), hint: "N" },
   accessLog: { kind: flag, usual: "off", remembered: "init", init: "on" },
   publicPerMinute: { kind: count(100_000_000), hint: "N", usual: "60" },
   trustedProxy: { kind: networks, hint: "CIDR", usual: "" },
@@ -113,24 +113,24 @@ export const serveSettings = {
   tlsPort: { kind: count(65_535), hint: "N" },
   tlsCert: { kind: text, hint: "FILE" },
   tlsKey: { kind: text, hint: "FILE" },
-} as const satisfies Readonly<Record<string, Setting>>;
+} as const satisfies Readonly<Record<string, SettingRow>>;
 
-export function optionName(name: string): string {
+export function optionNameOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-export function variableName(option: string): string {
+export function envVariableOf(option: string): string {
   return `TVS_${option.toUpperCase().replaceAll("-", "_")}`;
 }
 
-export function storedName(name: string): string {
-  return optionName(name).replaceAll("-", "_");
+export function storedNameOf(name: string): string {
+  return optionNameOf(name).replaceAll("-", "_");
 }
 
 /** The stored names of the settings whose values the table `changes` records; others may be long. */
-export const namesOfLoggedSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+export const namesOfLoggedSettings = Object.entries<SettingRow>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
-  .map(([name]) => storedName(name));
+  .map(([name]) => storedNameOf(name));
 
 /** The settings that the service runs with, and that `serve` stores in the database. */
 export type Settings = {
@@ -140,7 +140,7 @@ export type Settings = {
   readonly allowPrivateWebhooks: boolean;
   /** Whether envelopes name a status list, and signed status lists are served. */
   readonly statusList: boolean;
-  readonly site: Site;
+  readonly site: SiteDetails;
 };
 
 /** Reads the stored settings; a setting that is not stored has its value of `defaults`. */
@@ -158,12 +158,15 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
   };
 }
 
-export function storedSettings(settings: Settings): Record<string, string> {
-  const stored = Object.entries(settings).map(([name, value]) => [storedName(name), storedText(value)]);
+export function serializeSettings(settings: Settings): Record<string, string> {
+  const stored = Object.entries(settings).map(([name, value]) => [
+    storedNameOf(name),
+    serializeSetting(value),
+  ]);
   return Object.fromEntries(stored);
 }
 
-export function storedText(value: Settings[keyof Settings]): string {
+export function serializeSetting(value: Settings[keyof Settings]): string {
   if (typeof value === "boolean") return onOff(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -173,7 +176,7 @@ function onOff(isOn: boolean): "on" | "off" {
 }
 
 /** Gives the settings whose stored value differs. Only these are written: another node may have changed others. */
-export function changedSettings(
+export function findChangedSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,
 ): Record<string, string> {
@@ -186,7 +189,7 @@ export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
 }
 
 /** The issuer of a register for which no service has run yet. */
-export const unknownIssuer = "http://127.0.0.1:8080";
+export const initialIssuer = "http://127.0.0.1:8080";
 
 /** The setting that is `true` if an operator chose the issuer. If not, it is the URL at which a service listened. */
 export const issuerIsSetSettingName = "issuer_set";

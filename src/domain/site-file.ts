@@ -5,7 +5,7 @@ import { crc32, inflateSync } from "node:zlib";
 import * as v from "valibot";
 import { TvsError } from "./errors.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
-import { defaultSite, type Site } from "./site.ts";
+import { defaultSite, type SiteDetails } from "./site.ts";
 
 const line = (max: number) =>
   v.pipe(
@@ -77,7 +77,7 @@ const siteSchema = members({
  * @param readFile reads the logo, a file beside the document
  * @throws TvsError CONFIG_INVALID naming the wrong member, and what `readFile` throws
  */
-export function parseSite(text: string, readFile: (name: string) => Uint8Array): Site {
+export function parseSiteFile(text: string, readFile: (name: string) => Uint8Array): SiteDetails {
   let value: unknown;
   try {
     value = JSON.parse(text.replace(/^\ufeff/, ""));
@@ -125,7 +125,7 @@ const maxLogoBytes = 64 * 1024;
 /** The largest width and height of a logo: decoding it takes four bytes a pixel. */
 const maxPngSide = 2_048;
 
-function readLogo(name: string, readFile: (name: string) => Uint8Array): Site["logo"] {
+function readLogo(name: string, readFile: (name: string) => Uint8Array): SiteDetails["logo"] {
   const file = Buffer.from(readFile(name));
   const flaw = flawOfLogo(file);
   return flaw === null

@@ -1,6 +1,6 @@
 /** The registry that runs the service, as pages, attestations and the OpenAPI document show it (decision D8.4). */
 
-export type Site = {
+export type SiteDetails = {
   /** The registry's name; null without a site file. */
   readonly name: string | null;
   /** A checked PNG in base64. */
@@ -14,7 +14,7 @@ export type Site = {
   readonly reportUrl: string | null;
 };
 
-export const defaultSite: Site = {
+export const defaultSite: SiteDetails = {
   name: null,
   logo: null,
   accent: null,
@@ -27,7 +27,7 @@ export const defaultSite: Site = {
 let lastRead = { text: "", site: defaultSite };
 
 /** Reads a stored site. The same text gives the same object, by which pages are cached. */
-export function readStoredSite(text: string): Site {
+export function readStoredSite(text: string): SiteDetails {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;
 }

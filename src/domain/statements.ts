@@ -7,51 +7,56 @@ import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
-import { canonicalJson } from "../partner/canonical-json.ts";
+import { formatCanonicalJson } from "../partner/canonical-json.ts";
 import {
   type ListLabel,
   type Purpose,
   reasons,
   type StatementRow,
   type StatementSummary,
-  statementRowPrefix,
-  statementType,
+  statementJwsType,
+  statementRowHashPrefix,
 } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
 import { type Attestation, type StatementPerson, statementStatus, storedIdentifier } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoSeconds } from "./clock.ts";
-import { eligibilityResult } from "./eligibility.ts";
-import { base64url, type Signer } from "./envelopes.ts";
+import { evaluateEligibility } from "./eligibility.ts";
+import { base64urlOfText, type Signer } from "./envelopes.ts";
 import { TvsError } from "./errors.ts";
 import { createRootBuilder } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
-import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./teachers/identifier.ts";
-import { percentageOf, verdictAfterNameCheck } from "./teachers/roster.ts";
-import { correctTerm } from "./teachers/search-term.ts";
-import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
+import { echoedIdentifierOf, type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
+import { applyNameCheck, computeEligiblePercentage } from "./teachers/roster.ts";
+import { correctTypingErrors } from "./teachers/search-term.ts";
+import {
+  canonicalRegNo,
+  type Teacher,
+  type TeacherPrecondition,
+  type UniqueKey,
+} from "./teachers/teachers.ts";
 
-export type ListRequest = {
+export type StatementRequest = {
   readonly purpose: Purpose;
   readonly list: ListLabel;
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 
-export type EvaluationContext = {
+export type ListEvaluationInput = {
   readonly teachers: TeacherReader;
   readonly blindIndex: BlindIndex;
   readonly policy: Policy;
   readonly today: CalendarDate;
 };
 
-type EvaluatedList = Pick<ListRequest, "purpose" | "list"> & {
+type EvaluatedList = Pick<StatementRequest, "purpose" | "list"> & {
   /** JSON, in the order of the list. */
   readonly rows: readonly string[];
   readonly rowsRoot: string;
   readonly summary: StatementSummary;
   readonly people: readonly StatementPerson[];
-  readonly read: readonly ReadTeacher[];
+  readonly read: readonly TeacherPrecondition[];
 };
 
 type Person = {
@@ -69,9 +74,9 @@ const maxNames = 3;
 const rowsInTurn = 24;
 
 /** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID if a person has more than three names */
-export async function evaluateList(
-  { purpose, list, teachers: listed }: ListRequest,
-  evaluation: EvaluationContext,
+export async function evaluateTeacherList(
+  { purpose, list, teachers: listed }: StatementRequest,
+  evaluation: ListEvaluationInput,
 ): Promise<EvaluatedList> {
   const { blindIndex } = evaluation;
   const people = new Map<string, Person>();
@@ -84,11 +89,11 @@ export async function evaluateList(
     for (const [index, key] of keys.entries()) {
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
-      const result = eligibilityResult(teacher, { ...evaluation, purpose });
-      const { eligible, reasons, nameMatches } = verdictAfterNameCheck(result, teacher, listedName ?? "");
+      const result = evaluateEligibility(teacher, { ...evaluation, purpose });
+      const { eligible, reasons, nameMatches } = applyNameCheck(result, teacher, listedName ?? "");
       const verdict: StatementRow = {
         row: from + index + 1,
-        ...(teacher === null ? identifierForAnswer(key) : { tId: teacher.tId, regNo: teacher.regNo }),
+        ...(teacher === null ? echoedIdentifierOf(key) : { tId: teacher.tId, regNo: teacher.regNo }),
         ...{ eligible, status: result.status, reasons, nameMatches },
       };
       tree.push(rowLeaf(verdict));
@@ -121,7 +126,7 @@ async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Pr
   const found = await teachers.findEach(keys);
   const retries = keys.flatMap((key, index) => {
     if (found[index] !== null || key.by !== "regNo") return [];
-    const value = canonicalRegNo(correctTerm(key.value));
+    const value = canonicalRegNo(correctTypingErrors(key.value));
     return value === null || value === key.value ? [] : [{ index, key: { by: "regNo", value } as const }];
   });
   if (retries.length === 0) return found;
@@ -132,7 +137,7 @@ async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Pr
 
 /** Hashes a row as a leaf (RFC 6962, 2.1): a fixed line, then the row as canonical JSON (RFC 8785). */
 function rowLeaf(row: StatementRow): Uint8Array {
-  return hash("sha256", `\0${statementRowPrefix}${canonicalJson(row)}`, "buffer");
+  return hash("sha256", `\0${statementRowHashPrefix}${formatCanonicalJson(row)}`, "buffer");
 }
 
 /** Gives all identifiers of one teacher the same id; an identifier that finds nobody is a person of its own. */
@@ -151,7 +156,7 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
     ...{ listed, distinct },
     found: people.filter(({ teacher }) => teacher !== null).length,
     eligible,
-    percentEligible: percentageOf(eligible, distinct),
+    percentEligible: computeEligiblePercentage(eligible, distinct),
     byReason: Object.fromEntries(counts.filter(([, count]) => count > 0)),
   };
 }
@@ -180,8 +185,8 @@ export async function signStatement(
   const statementId = uuidv7();
   const content = { purpose, policyVersion, list, summary };
   const claims = { iss: issuer, aud: audience, jti: statementId, iat: at, ...content, rowsRoot };
-  const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: statementType }));
-  const input = `${header}.${base64url(JSON.stringify(claims))}`;
+  const header = base64urlOfText(JSON.stringify({ alg: "RS256", kid, typ: statementJwsType }));
+  const input = `${header}.${base64urlOfText(JSON.stringify(claims))}`;
   const [signature = ""] = await sign(kid, [input]);
   const jws = `${input}.${signature}`;
   const outer = JSON.stringify({ statementId, issuedAt: isoSeconds(at), issuer, audience, ...content });

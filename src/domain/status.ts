@@ -5,8 +5,8 @@ import type { KeyStore } from "../store/keys.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Calendar, type Clock, isoTime } from "./clock.ts";
-import { webhookBacklog } from "./deliveries.ts";
-import type { KeyState, SigningKey } from "./keys.ts";
+import { sumWebhookBacklog } from "./deliveries.ts";
+import type { SigningKey, SigningKeyState } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
@@ -40,7 +40,7 @@ export async function countTeachers(
 }
 
 /** Describes how many teachers have a licence: `57 of 60 active teachers have a licence`. */
-export function describeLicensed({ active, licensed, approximate }: TeacherCounts): string {
+export function describeLicensedCount({ active, licensed, approximate }: TeacherCounts): string {
   const [some, all] = [licensed, active].map((count) => count.toLocaleString("en"));
   return `${approximate ? "about " : ""}${some} of ${all} active teachers have a licence`;
 }
@@ -63,7 +63,7 @@ export async function readFigures({ status, keys, webhooks, evidence, calendar, 
   const [all, endpoints] = [await keys.list(), await webhooks.endpoints()];
   const lastImport = await status.lastImport();
   const disabledEndpoints = endpoints.filter((one) => one.disabledAt !== null).map((one) => one.partnerId);
-  const backlog = await webhookBacklog(webhooks, now);
+  const backlog = await sumWebhookBacklog(webhooks, now);
   return {
     teachers: await countTeachers(status, calendar.dateAt(now)),
     partners: await status.partners(),
@@ -78,7 +78,7 @@ export async function readFigures({ status, keys, webhooks, evidence, calendar, 
 }
 
 /** Describes the active or pending key. `since` is when it was activated or, if pending, published. */
-function keyAge(keys: readonly SigningKey[], state: KeyState, now: number) {
+function keyAge(keys: readonly SigningKey[], state: SigningKeyState, now: number) {
   const key = keys.find((one) => one.state === state);
   if (key === undefined) return null;
   const since = state === "active" ? (key.activatedAt ?? key.createdAt) : key.publishedAt;

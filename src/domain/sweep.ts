@@ -2,8 +2,8 @@ import type { TeacherStore } from "../store/teachers.ts";
 import { addDays, type Calendar, type CalendarDate, type Clock } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
-import { repeat, runAndPause } from "./serial.ts";
-import { planWrite, type TeacherWrite } from "./teachers/store.ts";
+import { runAndPause, startRepeating } from "./serial.ts";
+import { planTeacherWrite, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
 /** The most teachers in one commit, which then takes a few milliseconds and hardly delays other writes. */
@@ -38,7 +38,7 @@ export async function sweepLicenses(
     const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
-    const writes = due.map((teacher) => planCalendarStep(teacher, options));
+    const writes = due.map((teacher) => planLicenseAnnouncement(teacher, options));
     const applied = await runAndPause(() => teachers.apply(writes));
     for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
     onProgress(counts.expired + counts.started);
@@ -54,7 +54,7 @@ function count(counts: { expired: number; started: number; events: number }, wri
 }
 
 /** True if the licence has ended or begun since its status was announced. */
-export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): boolean {
+export function isAnnouncementDue(teacher: StoredTeacher, today: CalendarDate): boolean {
   const { announcedStatus, active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (licenseExpiryDate === null) return false;
   if (announcedStatus === "VALID") return licenseExpiryDate < today;
@@ -66,14 +66,14 @@ export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): bo
  * Plans the next announcement of a due licence. If the licence began and ended between two sweeps, two follow in order.
  * The history has the time of the sweep, the event the time when the licence began or ended.
  */
-export function planCalendarStep(
+export function planLicenseAnnouncement(
   teacher: StoredTeacher,
   options: { calendar: Calendar; clock: Clock; actor: string },
 ): TeacherWrite {
   const { calendar, clock, actor } = options;
   const at = clock.now();
   const begun = Math.min(at, calendar.startOfDay(stepDate(teacher)));
-  const write = planWrite(teacher, teacher, { action: "sweep", actor, calendar, at: begun });
+  const write = planTeacherWrite(teacher, teacher, { action: "sweep", actor, calendar, at: begun });
   return { ...write, at, history: write.history === null ? null : { ...write.history, at } };
 }
 
@@ -88,7 +88,7 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
  * set or the machine sleeps. A failed sweep is retried a second later.
  * @returns a function that stops the sweeps, and resolves when the current sweep has ended
  */
-export function startSweeping(dependencies: {
+export function startLicenseSweeps(dependencies: {
   teachers: TeacherStore;
   configuration: Configuration;
   clock: Clock;
@@ -106,5 +106,5 @@ export function startSweeping(dependencies: {
     sweptFor = day;
   }
 
-  return repeat(look, { everyMs: pollIntervalMs, onError });
+  return startRepeating(look, { everyMs: pollIntervalMs, onError });
 }

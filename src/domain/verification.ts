@@ -3,22 +3,22 @@ import type { Purpose } from "../partner/contract.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { TeacherReader } from "../store/teachers.ts";
 import {
-  type AnsweredCall,
   type Attestation,
   type AttestedOperation,
-  makeStoredContext,
+  type CallCommit,
+  makeStoredRequestContext,
   storedIdentifier,
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { type Configuration, runUnlessKeyRotated, type Snapshot } from "./configuration.ts";
 import type { AuthenticatedCaller } from "./credentials.ts";
-import { eligibilityResult } from "./eligibility.ts";
+import { evaluateEligibility } from "./eligibility.ts";
 import { type Claims, type SerializedEnvelope, type Signer, signEnvelopes } from "./envelopes.ts";
-import type { CallAnswer, Idempotency, PendingRecord, StoredAnswer } from "./idempotency.ts";
-import type { QuotaCall } from "./quota.ts";
-import { evaluateList, type ListRequest, signStatement } from "./statements.ts";
-import { type StatusIndexes, statusClaimOf } from "./status-list/lists.ts";
+import type { CallAnswer, IdempotentRunner, PendingRecord, StoredAnswer } from "./idempotency.ts";
+import type { CallQuotaAccount } from "./quota.ts";
+import { evaluateTeacherList, type StatementRequest, signStatement } from "./statements.ts";
+import { type StatusIndexer, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
@@ -31,25 +31,25 @@ export type Question = {
 /** The questions of a call, or the list of a statement. Without an idempotency key, a repeated call runs again. */
 export type VerificationRequest = {
   readonly questions: readonly Question[];
-  readonly list?: ListRequest | undefined;
-  readonly idempotency?: IdempotentBody | undefined;
+  readonly list?: StatementRequest | undefined;
+  readonly idempotency?: IdempotencyInput | undefined;
 };
 
 /** An authenticated call, and the snapshot that it was authenticated with. */
-export type AdmittedCall = { readonly snapshot: Snapshot; readonly authenticated: AuthenticatedCaller };
+export type AuthenticatedCall = { readonly snapshot: Snapshot; readonly authenticated: AuthenticatedCaller };
 
-type VerificationCall = AdmittedCall &
+type VerificationCall = AuthenticatedCall &
   VerificationRequest & {
     readonly operation: AttestedOperation;
     readonly requestId: string;
-    readonly quota: QuotaCall;
+    readonly quota: CallQuotaAccount;
   };
 
 export type { CallAnswer };
 
-export type Verification = ReturnType<typeof createVerification>;
+export type CallAnswerer = ReturnType<typeof createCallAnswerer>;
 
-export type IdempotentBody = {
+export type IdempotencyInput = {
   readonly key: string;
   /** The parsed body as it was sent. */
   readonly body: unknown;
@@ -59,9 +59,9 @@ type VerificationDependencies = {
   readonly configuration: Configuration;
   readonly teachers: TeacherReader;
   readonly attestations: AttestationStore;
-  readonly idempotency: Idempotency;
+  readonly idempotency: IdempotentRunner;
   readonly blindIndex: BlindIndex;
-  readonly statusIndexes: StatusIndexes;
+  readonly statusIndexes: StatusIndexer;
   readonly signer: Signer;
   readonly clock: Clock;
 };
@@ -69,7 +69,7 @@ type VerificationDependencies = {
 type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
 /** A call's answer, with the evidence, preconditions and charge to commit. */
-type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & {
+type Done = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> & {
   readonly answer: StoredAnswer;
 };
 
@@ -80,7 +80,7 @@ type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & 
  * A failed lookup or signature is an error. "Not found" is signed only if the register answered that it has nobody
  * (decision D2.2).
  */
-export function createVerification(dependencies: VerificationDependencies) {
+export function createCallAnswerer(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
   /** Answers a call and commits its evidence. @returns null if the commit was refused and stored nothing */
@@ -149,14 +149,14 @@ async function attest(dependencies: VerificationDependencies, call: Verification
 async function attestList(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
-  list: ListRequest,
+  list: StatementRequest,
 ): Promise<Done> {
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
   // The lookups of a list take long, so the day's quota is checked before them.
   quota.expectOfDay(list.teachers.length);
-  const evaluated = await evaluateList(list, { teachers, blindIndex, policy, today });
+  const evaluated = await evaluateTeacherList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);
   const { partner, credential } = authenticated;
   const { attestation, answer } = await signStatement(
@@ -185,7 +185,7 @@ async function findSubjects({ teachers, blindIndex }: VerificationDependencies, 
 function claimsAbout(
   { question, teacher }: Subject,
   call: VerificationCall,
-  indexes: StatusIndexes,
+  indexes: StatusIndexer,
   at: number,
 ) {
   const { snapshot, authenticated } = call;
@@ -196,7 +196,7 @@ function claimsAbout(
     issuer,
     audience: authenticated.partner.partnerId,
     issuedAt: at,
-    result: eligibilityResult(teacher, { purpose: question.purpose, policy, today }),
+    result: evaluateEligibility(teacher, { purpose: question.purpose, policy, today }),
     status: statusClaimOf(teacher, snapshot, indexes),
   } satisfies Claims;
 }
@@ -220,7 +220,7 @@ function evidenceOf(
     ...storedIdentifier(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
-    context: makeStoredContext(question.context),
+    context: makeStoredRequestContext(question.context),
     credential: authenticated.credential,
     requestId,
     jws,

@@ -3,17 +3,17 @@
 import type { WatchStore } from "../store/watches.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
-import { cleanTerm, correctTerm } from "./teachers/search-term.ts";
+import { cleanTerm, correctTypingErrors } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
 /** Canonical registration numbers; no number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
-export const maxWatchChanges = 2_000;
+export const maxWatchListChanges = 2_000;
 
 /** Reads a registration number as lookups do. @returns null for another text */
-export function readWatchedRegNo(text: string): string | null {
-  return canonicalRegNo(correctTerm(cleanTerm(text)));
+export function parseWatchedRegNo(text: string): string | null {
+  return canonicalRegNo(correctTypingErrors(cleanTerm(text)));
 }
 
 /** Changes a watch list. @returns its new length. @throws TvsError WATCH_LIMIT */

@@ -3,7 +3,7 @@
 const [secondMs, minuteMs, hourMs] = [1_000, 60_000, 3_600_000];
 
 /** The wait after each of ten failed attempts. After the eleventh failure the delivery is dead. */
-export const retryStepsMs: readonly number[] = [
+export const retryDelaysMs: readonly number[] = [
   5 * secondMs,
   30 * secondMs,
   5 * minuteMs,
@@ -30,8 +30,8 @@ type FailedAttempt = { attempt: number; retryAfterSeconds: number | null; random
  * Gives the wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After`
  * replaces the jittered step, up to twice the plain step; a shorter one is ignored.
  */
-export function nextAttempt({ attempt, retryAfterSeconds, random }: FailedAttempt): number | "dead" {
-  const stepMs = retryStepsMs[attempt - 1];
+export function nextAttemptDelayMs({ attempt, retryAfterSeconds, random }: FailedAttempt): number | "dead" {
+  const stepMs = retryDelaysMs[attempt - 1];
   if (stepMs === undefined) return "dead";
   const jitteredMs = Math.floor(stepMs * (1 + maxJitterShare * random()));
   const askedMs = (retryAfterSeconds ?? 0) * secondMs;

@@ -69,10 +69,10 @@ export async function setWebhook(
   const { partnerId } = terms;
   await requirePartner(partners, partnerId);
   await check(terms.url);
-  const secret = sealSecret(secrets, newWebhookSecret(), partnerId);
+  const secret = sealSecret(secrets, generateWebhookSecret(), partnerId);
   const endpoint = await webhooks.set({ ...terms, secret, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
-  const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
+  const [newest = ""] = decryptSigningSecrets(secrets, endpoint, clock.now());
   return { endpoint, secret: newest };
 }
 
@@ -89,7 +89,7 @@ export async function rotateWebhookSecret(
   if (overlapMs < 0 || overlapMs > maxSecretOverlapMs)
     throw new TvsError("USAGE", "--overlap must be from 0s to 7d");
   await requirePartner(partners, partnerId);
-  const secret = newWebhookSecret();
+  const secret = generateWebhookSecret();
   const sealed = sealSecret(secrets, secret, partnerId);
   const previousUntil = overlapMs === 0 ? null : clock.now() + overlapMs;
   const endpoint = await webhooks.rotateSecret(partnerId, { secret: sealed, previousUntil });
@@ -130,7 +130,7 @@ export async function removeWebhook({ webhooks, partners, clock }: WebhookDepend
 }
 
 /** Queues a test event: a signed `license.verified` without a teacher. @throws TvsError NOT_KNOWN, REFUSED if disabled */
-export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
+export async function queueTestEvent(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
   const event = createEvent(
@@ -145,11 +145,11 @@ export async function testWebhook(dependencies: WebhookDependencies, partnerId: 
 }
 
 /** Makes a signing secret. The contract's HMAC key is its text, that of Standard Webhooks its decoded bytes. */
-export function newWebhookSecret(): string {
+export function generateWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-export function decodeSecret(secret: string): Uint8Array {
+export function decodeWebhookSecret(secret: string): Uint8Array {
   return Buffer.from(secret.slice("whsec_".length), "base64");
 }
 
@@ -158,7 +158,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
 }
 
 /** Decrypts the secrets that sign at `now`: one, or two during a rotation, the newest first. */
-export function signingSecrets(
+export function decryptSigningSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,
   now: number,

@@ -16,7 +16,7 @@ export type ConnectionInfo = {
   readonly clientCertificate: PresentedCertificate | null;
 };
 
-export type AppEnv = { Bindings: ConnectionInfo };
+export type HonoEnv = { Bindings: ConnectionInfo };
 
 declare module "hono" {
   interface ContextVariableMap {
@@ -28,7 +28,7 @@ declare module "hono" {
   }
 }
 
-export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
+export type PageHandler = (c: Context<HonoEnv>) => Response | Promise<Response>;
 
 /** The parts of a Hono context that show where a request comes from. */
 export type RequestSource = {
@@ -70,7 +70,7 @@ const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
  * Begins the trace of a call.
  * @param route the pattern that the path matched, never the path itself, which may contain a person's number
  */
-export function beginTrace(method: string, route: string): CallTrace {
+export function beginCallTrace(method: string, route: string): CallTrace {
   return {
     requestId: uuidv7(),
     route,
@@ -79,7 +79,7 @@ export function beginTrace(method: string, route: string): CallTrace {
     status: 0,
     partnerId: null,
     keyId: null,
-    // When the call began; `endTrace` replaces it by the duration.
+    // When the call began; `endCallTrace` replaces it by the duration.
     ms: performance.now(),
     error: null,
     replayed: false,
@@ -87,7 +87,7 @@ export function beginTrace(method: string, route: string): CallTrace {
 }
 
 /** Completes the trace of an answered call, and passes it to the observer. */
-export function endTrace(trace: CallTrace, status: number, observe: CallObserver | undefined): void {
+export function endCallTrace(trace: CallTrace, status: number, observe: CallObserver | undefined): void {
   trace.ms = performance.now() - trace.ms;
   trace.status = status;
   observe?.(trace);

@@ -20,7 +20,7 @@ export type NotLocalReason = "address" | "name" | "proxy";
  * checked because another site can make its own name resolve to this machine (DNS rebinding).
  * @returns null if the request is local, else the first check that failed
  */
-export function whyNotLocal({ env, req }: RequestSource): NotLocalReason | null {
+export function notLocalReasonOf({ env, req }: RequestSource): NotLocalReason | null {
   if (!ourAddress.test(env.remoteAddress)) return "address";
   if (!ourName.test(req.header("Host") ?? "")) return "name";
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
@@ -29,6 +29,9 @@ export function whyNotLocal({ env, req }: RequestSource): NotLocalReason | null 
 export type DemoPartner = { readonly partnerId: string; readonly apiKey: string };
 
 /** Returns the demo partner if its API key may be shown to the caller. @param demo undefined on a live service */
-export function demoForCaller(source: RequestSource, demo: DemoPartner | undefined): DemoPartner | null {
-  return demo !== undefined && whyNotLocal(source) === null ? demo : null;
+export function demoPartnerForCaller(
+  source: RequestSource,
+  demo: DemoPartner | undefined,
+): DemoPartner | null {
+  return demo !== undefined && notLocalReasonOf(source) === null ? demo : null;
 }

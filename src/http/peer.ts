@@ -41,7 +41,7 @@ const maxRemembered = 4_096;
  * @param options.trustedProxies IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
  */
-export function createSourceAddress(options: {
+export function createClientAddressFinder(options: {
   trustedProxies: readonly string[];
 }): (remoteAddress: string, xForwardedFor: string | null | undefined) => string {
   const networks = options.trustedProxies.map(parseNetwork);
@@ -62,7 +62,7 @@ export function createSourceAddress(options: {
  * @param entries IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
  */
-export function createAddressTest(entries: readonly string[]): (remoteAddress: string) => boolean {
+export function createNetworkMatcher(entries: readonly string[]): (remoteAddress: string) => boolean {
   const networks = entries.map(parseNetwork);
   const isOne = remembered((remoteAddress) => {
     const peer = parseIpAddress(remoteAddress);
@@ -88,7 +88,7 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
  * Makes the keys under which an IP address is rate limited, the narrowest first. The keys of an IPv6 address are its /64,
  * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is itself.
  *
- * @param address as `createSourceAddress` finds it; the key of other text is the text
+ * @param address as `createClientAddressFinder` finds it; the key of other text is the text
  */
 export const deriveRateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
   const parsed = parseIpAddress(address);

@@ -4,19 +4,19 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ErrorCode, isTvsError, publicCodeOf, TvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
-import type { AppEnv, CallTrace } from "./context.ts";
+import type { CallTrace, HonoEnv } from "./context.ts";
 
 function statusOf(code: ErrorCode): number {
   return errorCodes[publicCodeOf(code)].status;
 }
 
 /** Whether an error is answered with a status 4xx, as the caller's fault. */
-export function isRefusal(error: unknown): boolean {
+export function is4xxError(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) < 500;
 }
 
 /** Whether an error is answered with 401, because the call has no valid credential. */
-export function isUnauthenticated(error: unknown): boolean {
+export function is401Error(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) === 401;
 }
 
@@ -34,13 +34,13 @@ const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "D
  * message}`, or is problem details (RFC 9457) if `Accept` names them. The headers are set on Hono's context, so that an
  * error page can have another body with the same headers.
  */
-export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
+export function createProblemResponse(error: unknown, c: Context<HonoEnv>): Response {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
   const code = publicCodeOf(known.code);
   const { status, title } = errorCodes[code];
   if (status >= 500) logFailure(known, c.get("trace"));
   const wait = { retryAfterSeconds: known.retryAfterSeconds };
-  markFailure(code, c);
+  setFailureCode(code, c);
   c.header("Cache-Control", "no-store");
   if (wait.retryAfterSeconds !== undefined) c.header("Retry-After", String(wait.retryAfterSeconds));
   else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
@@ -55,9 +55,10 @@ export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
 }
 
 /** Sets the trace's error code, and the headers that name and explain the code. */
-export function markFailure(code: ApiErrorCode, c: Context<AppEnv>): void {
+export function setFailureCode(code: ApiErrorCode, c: Context<HonoEnv>): void {
   c.get("trace").error = code;
-  for (const [name, value] of Object.entries(failureHeaders(code, c.get("issuer")))) c.header(name, value);
+  for (const [name, value] of Object.entries(buildFailureHeaders(code, c.get("issuer"))))
+    c.header(name, value);
 }
 
 const problemType = "application/problem+json";
@@ -70,7 +71,7 @@ export function acceptsMediaType(accept: string | undefined, type: string): bool
 }
 
 /** Makes the headers with a failure's error code and the link to its explanation in the manual. */
-export function failureHeaders(code: ApiErrorCode, issuer: string): Record<string, string> {
+export function buildFailureHeaders(code: ApiErrorCode, issuer: string): Record<string, string> {
   return { "X-Error-Code": code, Link: `<${helpAddress(code, issuer)}>; rel="help"` };
 }
 

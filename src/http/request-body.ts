@@ -7,7 +7,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 import { Refusal } from "../partner/reasons.ts";
 import { maxJsonDepth, readStrictJson } from "../partner/strict-json.ts";
-import type { AppEnv } from "./context.ts";
+import type { HonoEnv } from "./context.ts";
 
 const maxBodyBytes = 256 * 1024;
 
@@ -24,8 +24,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @returns the validated value, and in `raw` the body with its unknown members, which its fingerprint covers
  * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a truncated body, and what {@link validateBySchema} throws
  */
-export async function readBody<Schema extends v.GenericSchema>(
-  c: Context<AppEnv>,
+export async function readJsonBody<Schema extends v.GenericSchema>(
+  c: Context<HonoEnv>,
   schema: Schema,
 ): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
   const body = c.get("body") ?? readBytes(c.req.raw, maxBodyBytes);
@@ -35,11 +35,11 @@ export async function readBody<Schema extends v.GenericSchema>(
 }
 
 /** Reads the body of an HTML form. @throws TvsError BODY_TOO_LARGE, REQUEST_INVALID for a truncated body */
-export async function readForm({ req }: Pick<Context, "req">): Promise<URLSearchParams> {
+export async function readFormBody({ req }: Pick<Context, "req">): Promise<URLSearchParams> {
   return new URLSearchParams(new TextDecoder().decode(await readBytes(req.raw, maxFormBytes)));
 }
 
-/** Reads a body's bytes. @throws TvsError as {@link readForm} does */
+/** Reads a body's bytes. @throws TvsError as {@link readFormBody} does */
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   try {
     const length = request.headers.get("Content-Length");
@@ -95,7 +95,7 @@ const notJson = () => invalid("the body must be JSON in UTF-8");
 const codes = new Map<string, ApiErrorCode>();
 
 /** Registers the error code for a schema's message, which would otherwise be REQUEST_INVALID. @returns the message */
-export function messageWithCode(code: ApiErrorCode, message: string): string {
+export function registerMessageCode(code: ApiErrorCode, message: string): string {
   codes.set(message, code);
   return message;
 }
@@ -103,7 +103,7 @@ export function messageWithCode(code: ApiErrorCode, message: string): string {
 /**
  * Validates a value by a schema. The error names the first invalid member, and never contains the member's value.
  * @param name the name of the whole value in the message
- * @throws TvsError REQUEST_INVALID if a member is missing, else the code that {@link messageWithCode} registered for the
+ * @throws TvsError REQUEST_INVALID if a member is missing, else the code that {@link registerMessageCode} registered for the
  *   schema's message (by default REQUEST_INVALID). A message is such as `items[3].identifier.nin must be 11 digits`
  */
 export function validateBySchema<Schema extends v.GenericSchema>(

@@ -8,17 +8,17 @@ import { v7 as uuidv7 } from "uuid";
 import { resolvesWithin } from "../domain/deadline.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
-import { createAddressTest } from "./peer.ts";
-import { failureHeaders } from "./problem.ts";
+import { createNetworkMatcher } from "./peer.ts";
+import { buildFailureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
 import {
-  listen,
+  listenOnPort,
   loopbackHost,
   openTlsTerminator,
-  type TerminatorOptions,
-  type TlsClients,
+  type TlsClientsByPort,
   type TlsCredentials,
   type TlsLimits,
+  type TlsTerminatorOptions,
 } from "./tls.ts";
 
 /** The app that answers requests; a Hono app fits. */
@@ -55,7 +55,7 @@ export type ServeOptions = {
   readonly onError?: (error: unknown) => void;
 };
 
-export type Listener = {
+export type HttpListener = {
   /** The URL of the plain port, `http://HOST:PORT`. */
   readonly url: string;
   readonly port: number;
@@ -88,7 +88,7 @@ type Server = {
  * @param app answers each request; requests wait until its promise is fulfilled
  * @throws TvsError REFUSED, with a remedy, if a port cannot be opened or the TLS key does not fit its certificate
  */
-export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptions): Promise<Listener> {
+export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptions): Promise<HttpListener> {
   const { host, port, tls, trustedProxies = [], onError = () => {} } = options;
   const limits: ServerLimits = { ...defaultLimits, ...options.limits };
   const opening = Promise.resolve(app);
@@ -107,7 +107,7 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
   });
   let secure: Server | undefined;
   if (tls !== undefined) {
-    const terminating = { credentials: tls, limits, isTrusted: createAddressTest(trustedProxies) };
+    const terminating = { credentials: tls, limits, isTrusted: createNetworkMatcher(trustedProxies) };
     secure = await openSecureServer(call, { ...server, port: tls.port }, terminating).catch(async (error) => {
       await plain.close(0);
       throw toListenError(error, { host, port: tls.port });
@@ -128,9 +128,9 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
 async function openSecureServer(
   fetch: HttpApp["fetch"],
   options: Omit<ServerOptions, "answer">,
-  terminating: Omit<TerminatorOptions, "innerPort" | "clients">,
+  terminating: Omit<TlsTerminatorOptions, "innerPort" | "clients">,
 ): Promise<Server> {
-  const clients: TlsClients = new Map();
+  const clients: TlsClientsByPort = new Map();
   const inner = await openServer({
     ...options,
     host: loopbackHost,
@@ -227,7 +227,7 @@ async function openNodeServer({
   );
   const times = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: idleTimeoutMs };
   const server = createServer({ ...times, maxHeaderSize: 16 * 1024 }, listener);
-  return listen(server, { host, port }, () => server.closeAllConnections());
+  return listenOnPort(server, { host, port }, () => server.closeAllConnections());
 }
 
 const refusals = {
@@ -239,7 +239,7 @@ const refusals = {
 function refusal(status: keyof typeof refusals): Response {
   const [code, message] = refusals[status];
   // The issuer is not known here, so the link to the manual is relative.
-  const headers = { ...failureHeaders(code, ""), "Cache-Control": "no-store", "X-Request-Id": uuidv7() };
+  const headers = { ...buildFailureHeaders(code, ""), "Cache-Control": "no-store", "X-Request-Id": uuidv7() };
   return Response.json({ statusCode: status, message }, { status, headers });
 }
 

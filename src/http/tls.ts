@@ -34,11 +34,11 @@ export type TlsLimits = {
   readonly maxConnectionsPerAddress: number;
 };
 
-export type TerminatorOptions = {
+export type TlsTerminatorOptions = {
   readonly credentials: TlsCredentials;
   readonly limits: TlsLimits;
   readonly innerPort: number;
-  readonly clients: TlsClients;
+  readonly clients: TlsClientsByPort;
   readonly isTrusted: (remoteAddress: string) => boolean;
 };
 
@@ -50,7 +50,7 @@ const ciphers = ["ECDSA", "RSA"]
   .join(":");
 
 /** The clients of the connections to the inner listener, by the local port of each connection. */
-export type TlsClients = Map<number, ConnectionInfo>;
+export type TlsClientsByPort = Map<number, ConnectionInfo>;
 
 /** The IP address of the inner listener; the terminator also connects from it. */
 export const loopbackHost = "127.0.0.1";
@@ -60,7 +60,7 @@ export const loopbackHost = "127.0.0.1";
  * @throws TvsError REFUSED if the key does not fit the certificate; or the runtime's error, such as EADDRINUSE
  */
 export async function openTlsTerminator(
-  { credentials, limits, innerPort, clients, isTrusted }: TerminatorOptions,
+  { credentials, limits, innerPort, clients, isTrusted }: TlsTerminatorOptions,
   at: { readonly host: string; readonly port: number },
 ) {
   assertCredentials(credentials);
@@ -119,7 +119,7 @@ export async function openTlsTerminator(
   server.on("connection", connections.open);
   // Bun does not close the connection of a handshake that failed or took too long.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
-  return listen(server, at, connections.destroy, () => {
+  return listenOnPort(server, at, connections.destroy, () => {
     isClosing = true;
     connections.destroyHandshakes();
   });
@@ -131,7 +131,7 @@ export async function openTlsTerminator(
  * @param onClose called when the server has stopped listening
  * @throws Error of the runtime, such as EADDRINUSE
  */
-export async function listen(
+export async function listenOnPort(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
   destroy: () => void,

@@ -7,7 +7,7 @@ import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Outbox } from "../store/outbox.ts";
-import { createDurations, recordDuration } from "./durations.ts";
+import { makeHistogram, recordDuration } from "./durations.ts";
 
 /** The kind of a request: a public lookup, a call that needs a partner's credential, or anything else. */
 export type TrafficKind = "public" | "partner" | "other";
@@ -16,7 +16,7 @@ export type TrafficKind = "public" | "partner" | "other";
 type CountedRoute = { readonly path: string; readonly traffic?: TrafficKind };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
-export const answerOperations: readonly (AttestedOperation | "public-lookup")[] = [
+export const answeringOperations: readonly (AttestedOperation | "public-lookup")[] = [
   "public-lookup",
   ...Object.values(operationOfScope),
 ];
@@ -41,7 +41,7 @@ export function findMetricFamily(name: string) {
 }
 
 /** Makes a Prometheus counter. @param zeros label values that are shown as 0 before anything is counted */
-export function createCounter(name: string, zeros: readonly Readonly<Record<string, string>>[] = []) {
+export function createMetricCounter(name: string, zeros: readonly Readonly<Record<string, string>>[] = []) {
   const counter = new Counter({ ...findMetricFamily(name), registers: [] });
   for (const labels of zeros) counter.inc(labels, 0);
   return counter;
@@ -51,38 +51,38 @@ function histogramOf(name: string, bounds: readonly number[]) {
   return new Histogram({ ...findMetricFamily(name), registers: [], buckets: [...bounds] });
 }
 
-const newRoute = (traffic: TrafficKind) => ({ traffic, durations: createDurations() });
+const newRoute = (traffic: TrafficKind) => ({ traffic, durations: makeHistogram() });
 
 export type IntervalCounts = ReturnType<typeof newInterval>;
 
 /** Starts an interval. @param signingPeak the signatures that callers wait for now; it only rises in the interval */
 const newInterval = (signingPeak: number) => ({
-  durations: { public: createDurations(), partner: createDurations(), other: createDurations() },
+  durations: { public: makeHistogram(), partner: makeHistogram(), other: makeHistogram() },
   ...{ refused: 0, failed: 0, delivered: 0, undelivered: 0 },
   ...{ signatures: 0, signingPeak, commits: 0, writes: 0 },
   /** How late the event loop ran a timer at most, in milliseconds. */
   lagMs: 0,
 });
 
-export type Counters = ReturnType<typeof createCounters>;
+export type Counters = ReturnType<typeof createServiceCounters>;
 
 /** Makes the counters of this process. @param table the routes; each one that has a traffic is counted separately */
-export function createCounters(table: readonly CountedRoute[]) {
+export function createServiceCounters(table: readonly CountedRoute[]) {
   const other = newRoute("other");
   const routes = new Map([["other", other]]);
   for (const { path, traffic } of table) if (traffic !== undefined) routes.set(path, newRoute(traffic));
 
-  const requests = createCounter("tvs_http_requests_total");
+  const requests = createMetricCounter("tvs_http_requests_total");
   const durations = histogramOf("tvs_http_request_duration_seconds", durationBounds);
   const statusesOf = (operation: string) => licenseStatuses.map((status) => ({ operation, status }));
-  const answers = createCounter("tvs_answers_total", answerOperations.flatMap(statusesOf));
-  const signatures = createCounter("tvs_signatures_total");
-  const signatureFailures = createCounter("tvs_signature_failures_total");
+  const answers = createMetricCounter("tvs_answers_total", answeringOperations.flatMap(statusesOf));
+  const signatures = createMetricCounter("tvs_signatures_total");
+  const signatureFailures = createMetricCounter("tvs_signature_failures_total");
   const groups = histogramOf("tvs_commit_group_size", groupBounds);
   const kinds = [{ kind: "read" }, { kind: "commit" }];
-  const toServer = createCounter("tvs_database_requests_total", kinds);
+  const toServer = createMetricCounter("tvs_database_requests_total", kinds);
   const outcomes = ["delivered", "failed", "dead"].map((outcome) => ({ outcome }));
-  const deliveries = createCounter("tvs_webhook_deliveries_total", outcomes);
+  const deliveries = createMetricCounter("tvs_webhook_deliveries_total", outcomes);
   let interval = newInterval(0);
   let underWay = 0;
 
@@ -159,7 +159,7 @@ export function watchEventLoopLag({ lagged }: Pick<Counters, "lagged">): () => v
   return () => clearInterval(timer);
 }
 
-export function countSignatures(signer: Signer, counters: Counters): Signer {
+export function makeCountingSigner(signer: Signer, counters: Counters): Signer {
   return {
     sign(kid, inputs, options) {
       const made = signer.sign(kid, inputs, options);
@@ -170,7 +170,7 @@ export function countSignatures(signer: Signer, counters: Counters): Signer {
 }
 
 /** Wraps a store to count answers when they are stored: from then on they may be sent. */
-export function countAttestations(store: AttestationStore, { answered }: Counters): AttestationStore {
+export function makeCountingStore(store: AttestationStore, { answered }: Counters): AttestationStore {
   return {
     ...store,
     async record(call) {
@@ -187,7 +187,7 @@ export function countAttestations(store: AttestationStore, { answered }: Counter
   };
 }
 
-export function countPublicLookups(lookup: PublicLookup, { answered }: Counters): PublicLookup {
+export function makeCountingLookup(lookup: PublicLookup, { answered }: Counters): PublicLookup {
   return async (term) => {
     const answer = await lookup(term);
     answered("public-lookup", answer.found ? answer.license.status : "NOT_FOUND");
@@ -196,7 +196,7 @@ export function countPublicLookups(lookup: PublicLookup, { answered }: Counters)
 }
 
 /** Wraps an outbox to count attempts, except one whose lease another sender has taken over. */
-export function countDeliveries(outbox: Outbox, { attempted }: Counters): Outbox {
+export function makeCountingOutbox(outbox: Outbox, { attempted }: Counters): Outbox {
   return {
     ...outbox,
     async finish(attempt) {

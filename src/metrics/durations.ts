@@ -7,7 +7,7 @@ const longestUs = 8_192_000;
  * Makes a histogram of durations. With one digit it takes some 3 kB, and a percentile is at most a tenth too high. Its
  * highest value is the end of a bucket, because Deno's `add` drops a bucket that ends later.
  */
-export const createDurations = () => createHistogram({ lowest: 1, highest: 2 ** 23 - 1, figures: 1 });
+export const makeHistogram = () => createHistogram({ lowest: 1, highest: 2 ** 23 - 1, figures: 1 });
 
 export function recordDuration(durations: RecordableHistogram, durationMs: number): void {
   const us = Math.round(durationMs * 1000) || 1;
@@ -15,6 +15,6 @@ export function recordDuration(durations: RecordableHistogram, durationMs: numbe
 }
 
 /** Estimates a percentile in ms. @param share 0.5: the median @returns null without durations */
-export function percentileMs(durations: RecordableHistogram, share: number): number | null {
+export function estimatePercentileMs(durations: RecordableHistogram, share: number): number | null {
   return durations.count === 0 ? null : Math.min(longestUs, durations.percentile(share * 100)) / 1000;
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { Configuration } from "../domain/configuration.ts";
 import { credentialEnds } from "../domain/credentials.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
-import type { EndpointFigures, ReadingsNow } from "../domain/readings.ts";
+import type { EndpointFigures, LatestReadings } from "../domain/readings.ts";
 import { rotationTimes } from "../domain/rotation.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import { type Counters, findMetricFamily } from "./counters.ts";
@@ -15,7 +15,7 @@ export type MetricsSources = {
   readonly counters: Counters;
   readonly refusals: RefusalCounter;
   readonly history: TrafficHistory;
-  readonly readings: () => Promise<ReadingsNow>;
+  readonly readings: () => Promise<LatestReadings>;
   readonly configuration: Pick<Configuration, "current">;
   readonly clock: Clock;
   readonly startedAt: number;
@@ -30,7 +30,7 @@ export type MetricsSources = {
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
 
-export type MetricsInput = Awaited<ReturnType<typeof readMetrics<MetricsSources>>>;
+export type CurrentMetrics = Awaited<ReturnType<typeof readMetrics<MetricsSources>>>;
 
 export async function readMetrics<S extends MetricsSources>({ readings, configuration, clock, ...rest }: S) {
   const [read, totals] = await Promise.all([readings(), rest.counters.totals()]);
@@ -139,7 +139,7 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
 /** Reads a metric's number, or its samples if it has labels; null if it has no value. */
-type Reader = (input: MetricsInput) => number | null | readonly Sample[];
+type Reader = (input: CurrentMetrics) => number | null | readonly Sample[];
 
 /** Makes a sample for each value of a label; all samples also have the labels `shared`. */
 function byLabel(
@@ -150,7 +150,7 @@ function byLabel(
   return Object.entries(values).map(([name, value]) => ({ value, labels: { ...shared, [label]: name } }));
 }
 
-export const expositionType = Registry.PROMETHEUS_CONTENT_TYPE;
+export const expositionContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Makes the text that Prometheus scrapes (exposition format 0.0.4). */
 export async function formatExposition(sources: MetricsSources): Promise<string> {

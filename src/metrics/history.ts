@@ -1,11 +1,11 @@
 import type { Counters, IntervalCounts, TrafficKind } from "./counters.ts";
-import { createDurations, percentileMs } from "./durations.ts";
+import { estimatePercentileMs, makeHistogram } from "./durations.ts";
 
 /** A point of the console's charts: figures since the previous point. Rates are per second, durations and `at` in ms. */
 export type HistoryPoint = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
 export type TrafficHistory = ReturnType<typeof startHistory>;
 
-export const historySampleMs = 2_000;
+export const historyIntervalMs = 2_000;
 export const maxHistoryPoints = 450;
 /** The percentiles that the console writes as text are those of the last 150 points, five minutes. */
 const percentilePoints = 150;
@@ -32,15 +32,15 @@ export function startHistory({ counters, clock }: { counters: Counters; clock: {
     [beganAtMs, cpu] = [nowMs, process.cpuUsage()];
   }
 
-  const timer = setInterval(sample, historySampleMs).unref();
+  const timer = setInterval(sample, historyIntervalMs).unref();
 
   return {
     /** Returns the points after a time, the oldest first. */
     points: (since: number): HistoryPoint[] => points.filter(({ at }) => at > since),
     percentiles(traffic: TrafficKind): { p50: number | null; p99: number | null } {
-      const sum = createDurations();
+      const sum = makeHistogram();
       for (const { [traffic]: durations } of recent) sum.add(durations);
-      return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
+      return { p50: estimatePercentileMs(sum, 0.5), p99: estimatePercentileMs(sum, 0.99) };
     },
     sample,
     stop: () => clearInterval(timer),
@@ -59,10 +59,10 @@ function pointOf({ durations, commits, writes, ...interval }: IntervalCounts, se
     signatureRate: rate(interval.signatures),
     deliveredRate: rate(interval.delivered),
     undeliveredRate: rate(interval.undelivered),
-    partnerP50: percentileMs(durations.partner, 0.5),
-    partnerP99: percentileMs(durations.partner, 0.99),
-    publicP50: percentileMs(durations.public, 0.5),
-    publicP99: percentileMs(durations.public, 0.99),
+    partnerP50: estimatePercentileMs(durations.partner, 0.5),
+    partnerP99: estimatePercentileMs(durations.partner, 0.99),
+    publicP50: estimatePercentileMs(durations.public, 0.5),
+    publicP99: estimatePercentileMs(durations.public, 0.99),
     signingPeak: interval.signingPeak,
     /** The average number of writes in a commit; null without a commit. */
     groupSize: commits === 0 ? null : writes / commits,

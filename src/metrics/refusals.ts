@@ -1,6 +1,6 @@
 import type { Call } from "../domain/calls.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
-import { createCounter } from "./counters.ts";
+import { createMetricCounter } from "./counters.ts";
 
 export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
 
@@ -24,7 +24,7 @@ const newCaller = (partnerId: string | null, keyId: string | null) => ({
 /** Makes the counter of calls that are refused: a partner's, with a status 4xx, and those without a valid credential. */
 export function createRefusalCounter(clock: { now(): number }) {
   const callers = new Map<string, Caller>();
-  const metric = createCounter("tvs_calls_refused_total");
+  const metric = createMetricCounter("tvs_calls_refused_total");
   const minuteNow = () => Math.floor(clock.now() / minuteMs);
 
   function callerOf(partnerId: string | null, keyId: string | null): Caller {

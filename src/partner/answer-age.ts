@@ -1,7 +1,7 @@
 /** Describes an answer in words, with its day and its age: a signature stays good while the answer becomes outdated. */
 
-import { type Claims, parseIssuer } from "./claims.ts";
-import { dayInWords, parseDateTime } from "./date-time.ts";
+import { type Claims, parseIssuerUrl } from "./claims.ts";
+import { formatDayInWords, parseDateTime } from "./date-time.ts";
 import type { AnswerAge, StatementVerification, Verification } from "./verification.ts";
 
 const oldAfterDays = 30;
@@ -18,7 +18,7 @@ function endedOn({ license }: Claims["result"], nowMs: number): string | null {
 }
 
 /** Computes the age of an answer at `nowSeconds` since the Unix epoch. */
-export function computeAge({ issuedAtSeconds, result }: Claims, nowSeconds: number): AnswerAge {
+export function computeAnswerAge({ issuedAtSeconds, result }: Claims, nowSeconds: number): AnswerAge {
   const ageMs = Math.max(0, Math.round((nowSeconds - issuedAtSeconds) * 1000));
   return {
     days: Math.floor(ageMs / dayMs),
@@ -35,7 +35,7 @@ export function describeAnswer({ result, verifiedAt }: Verification): string | n
   if (result === null || verifiedAt === null) return null;
   const { status, eligible, reasons } = result;
   const verdict = [status, eligible ? "eligible" : "not eligible", ...reasons].join(", ");
-  return `Answer on ${dayInWords(verifiedAt)}: ${verdict}`;
+  return `Answer on ${formatDayInWords(verifiedAt)}: ${verdict}`;
 }
 
 /** Describes a verified statement in one sentence, with its counts; null unless the statement is valid. */
@@ -43,7 +43,7 @@ export function describeStatement({ statement, verifiedAt, valid }: StatementVer
   if (!valid || statement === null || verifiedAt === null) return null;
   const { listed, distinct, eligible, percentEligible } = statement.summary;
   const people = `of the ${listed} named by the list, ${distinct} different people`;
-  return `Statement on ${dayInWords(verifiedAt)}: ${people}; ${eligible} of them eligible (${percentEligible} %)`;
+  return `Statement on ${formatDayInWords(verifiedAt)}: ${people}; ${eligible} of them eligible (${percentEligible} %)`;
 }
 
 /** Describes an answer that is old or whose licence has ended; null for any other answer. */
@@ -54,8 +54,8 @@ export function describeAge(verification: Verification): string | null {
   const what =
     ended === null
       ? `The answer is ${age.days} days old`
-      : `The licence it speaks of ended on ${dayInWords(ended)}`;
-  const address = lookupUrl(verification);
+      : `The licence it speaks of ended on ${formatDayInWords(ended)}`;
+  const address = lookupUrlOfAnswer(verification);
   return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
 }
 
@@ -67,8 +67,8 @@ const isPersonal = /\d{10}|[^\x21-\x7e]/;
  * @param ownOrigin the origin of the calling page, which may be http; any other issuer's URL must be https
  * @returns null if the verification is not valid or the issuer has no such URL
  */
-export function lookupUrl({ valid, issuer, result }: Verification, ownOrigin: string | null = null) {
-  const url = valid && issuer !== null ? parseIssuer(issuer) : null;
+export function lookupUrlOfAnswer({ valid, issuer, result }: Verification, ownOrigin: string | null = null) {
+  const url = valid && issuer !== null ? parseIssuerUrl(issuer) : null;
   if (url === null || (url.protocol !== "https:" && url.origin !== ownOrigin)) return null;
   const numbers = { tId: result?.teacher?.tId?.toString(), regNo: result?.certificate?.regNo };
   const about = Object.entries(numbers).find(

@@ -41,7 +41,7 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
 }
 
 /** Decodes the canonical base64 (44 characters) of one SHA-256 hash; null for any other text. */
-export function decodeHash(text: string): Uint8Array<ArrayBuffer> | null {
+export function decodeBase64Hash(text: string): Uint8Array<ArrayBuffer> | null {
   const bytes = decodeBase64(text);
   return bytes?.length === 32 ? bytes : null;
 }

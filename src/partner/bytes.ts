@@ -1,4 +1,4 @@
-export function concatenate(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concatenateBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -9,7 +9,7 @@ export function concatenate(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
 }
 
 /** Reads a stream to its end; null if it has more than `maxBytes`. */
-export async function readBounded(stream: ReadableStream<Uint8Array>, maxBytes: number) {
+export async function readBoundedStream(stream: ReadableStream<Uint8Array>, maxBytes: number) {
   const parts: Uint8Array[] = [];
   let size = 0;
   const reader = stream.getReader();
@@ -19,7 +19,7 @@ export async function readBounded(stream: ReadableStream<Uint8Array>, maxBytes: 
       if (size > maxBytes) return null;
       parts.push(next.value);
     }
-    return concatenate(parts);
+    return concatenateBytes(parts);
   } finally {
     await reader.cancel().catch(() => undefined);
   }
@@ -36,7 +36,7 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Keeps the imported key of each object while the object exists: importing costs as much as several verifications. */
-export function keepImported<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
+export function cacheImportedKeys<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
   const imported = new WeakMap<K, Promise<CryptoKey>>();
   return (key: K): Promise<CryptoKey> => {
     const found = imported.get(key) ?? importKey(key);

@@ -1,6 +1,6 @@
 /** Reads the claims of an envelope's JWS (RFC 7519; contract C9), and compares the unsigned members with them. */
 
-import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
+import { certificateStatuses, type EligibilityResult, licenseStatuses, teacherSources } from "./contract.ts";
 import { formatUnixSeconds, parseDateTime } from "./date-time.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
@@ -19,15 +19,15 @@ const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 const maxIssuerCharacters = 2_000;
 
 /** Parses an issuer as an http(s) URL; null with credentials, a query or a fragment, which could mislead a reader. */
-export function parseIssuer(issuer: string): URL | null {
+export function parseIssuerUrl(issuer: string): URL | null {
   const url = issuer.length <= maxIssuerCharacters && URL.canParse(issuer) ? new URL(issuer) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
   return url.username + url.password + url.search + url.hash === "" ? url : null;
 }
 
 /** Builds the URL of the page that verifies an issuer's envelopes; null if the issuer is not an http(s) URL. */
-export function pageOfIssuer(issuer: string): string | null {
-  const url = parseIssuer(issuer);
+export function verificationPageOfIssuer(issuer: string): string | null {
+  const url = parseIssuerUrl(issuer);
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
 }
 
@@ -45,7 +45,7 @@ export function readClaimedIssuer(payload: JsonObject | Refusal): string | null 
   if (payload instanceof Refusal || typeof payload.iss !== "string") return null;
   const { iss } = payload;
   const isPlain = /^[\x21-\x7e]{1,200}$/.test(iss);
-  return isPlain && parseIssuer(iss) !== null ? iss : null;
+  return isPlain && parseIssuerUrl(iss) !== null ? iss : null;
 }
 
 function findTypeProblem(payload: JsonObject): Refusal | null {
@@ -113,7 +113,7 @@ export function isOneOf(words: readonly string[]): Rule {
 }
 
 /** Accepts null, and an absent member too, because a later version of the service may leave the member out. */
-export function isNullOr(rule: Rule): Rule {
+export function allowNull(rule: Rule): Rule {
   return (value) => value === null || value === undefined || rule(value);
 }
 
@@ -121,15 +121,15 @@ export function isObjectOf(rules: Record<string, Rule>): Rule {
   return (value) => isJsonObject(value) && findBroken(rules, value) === undefined;
 }
 
-const [textOrNull, wholeOrNull] = [isNullOr(isText), isNullOr(isInteger)];
+const [textOrNull, wholeOrNull] = [allowNull(isText), allowNull(isInteger)];
 const resultRules: Record<string, Rule> = {
   found: isBoolean,
-  source: isNullOr(isOneOf(sources)),
+  source: allowNull(isOneOf(teacherSources)),
   status: isOneOf(licenseStatuses),
   eligible: isBoolean,
   reasons: isTextList,
-  teacher: isNullOr(isObjectOf({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
-  license: isNullOr(
+  teacher: allowNull(isObjectOf({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
+  license: allowNull(
     isObjectOf({
       status: isOneOf(licenseStatuses),
       issueDate: textOrNull,
@@ -137,10 +137,10 @@ const resultRules: Record<string, Rule> = {
       daysRemaining: wholeOrNull,
     }),
   ),
-  certificate: isNullOr(
+  certificate: allowNull(
     isObjectOf({ status: isOneOf(certificateStatuses), regNo: textOrNull, issueDate: textOrNull }),
   ),
-  profile: isNullOr(isJsonObject),
+  profile: allowNull(isJsonObject),
 };
 
 /** The members that contract C10 requires to be null if `found` is false. */
@@ -181,7 +181,7 @@ type OuterMembers = {
 const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
 
 /** Checks the types of an envelope's members. The refusal (`ENVELOPE_MALFORMED`) names the first malformed member. */
-export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
+export function readUnsignedMembers(envelope: JsonObject): OuterMembers | Refusal {
   const bad = textMembers.find((member) => typeof envelope[member] !== "string");
   if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
   if (!isJsonObject(envelope.result))
@@ -195,7 +195,7 @@ export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
  * from `signed` only, because anybody can have written `outer`
  * @returns the path of the difference, or null when the values are equal
  */
-export function firstDifference(
+export function findFirstDifference(
   signed: JsonValue,
   outer: JsonValue | undefined,
   path: string,
@@ -208,7 +208,7 @@ export function firstDifference(
   for (const [name, value] of Object.entries(signed)) {
     const place = isList ? `${path}[${name}]` : `${path}.${name}`;
     if (!Object.hasOwn(others, name)) return place;
-    const difference = firstDifference(value, others[name], place);
+    const difference = findFirstDifference(value, others[name], place);
     if (difference !== null) return difference;
   }
   return Object.keys(others).length === Object.keys(signed).length ? null : path;
@@ -240,8 +240,8 @@ export function findSharedDifference(
 }
 
 /** Compares an envelope's unsigned members with its claims (contract C9), in the order of decision D6.2. */
-export function findOuterDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
-  const path = firstDifference(claims.result as unknown as JsonValue, outer.result, "result");
+export function findEnvelopeDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
+  const path = findFirstDifference(claims.result as unknown as JsonValue, outer.result, "result");
   if (path !== null)
     return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   return findSharedDifference({ ...outer, id: outer.verificationId, time: outer.verifiedAt }, claims, kid);

@@ -1,10 +1,10 @@
 /** Verifies the answers to a client with the service's keys, and compares them with the question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { type Connection, type ReceivedAnswer, send, unusableAnswer } from "./client-calls.ts";
+import { type Connection, type ReceivedAnswer, sendApiCall, unusableAnswerError } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
-import { foldRegNo } from "./reg-no.ts";
+import { normalizeRegNo } from "./reg-no.ts";
 import type { JsonValue } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
 import type { VerifyOptions } from "./verify-envelope.ts";
@@ -43,7 +43,7 @@ async function fetchKeys(
 ): Promise<KeySet> {
   const fetchText = async (name: string) => {
     const call = { method: "GET", path: `${wellKnown}/${name}`, isPublic: true, signal } as const;
-    return (await send(connection, call)).text;
+    return (await sendApiCall(connection, call)).text;
   };
   // The history is fetched first, so that the key set, which is newer, contains even a just published signer.
   const keyHistory = await fetchText("key-history");
@@ -69,7 +69,7 @@ const usableKeys = ({ refusal }: KeySet) => refusal === null;
  * Creates the function that verifies the answers to a client.
  * @returns a function that throws ClientError ENVELOPE_REFUSED unless all values are valid
  */
-export function createVerifier(connection: Connection, options: ClientVerification) {
+export function createAnswerVerifier(connection: Connection, options: ClientVerification) {
   const { issuer, audience, keys: given } = options;
   const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
   return async <V extends Verification>(
@@ -88,7 +88,7 @@ export function createVerifier(connection: Connection, options: ClientVerificati
     if (verifications.every(({ valid }) => valid)) return verifications;
     const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
     const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
-    throw unusableAnswer("ENVELOPE_REFUSED", message, received, verifications);
+    throw unusableAnswerError("ENVELOPE_REFUSED", message, received, verifications);
   };
 }
 
@@ -103,7 +103,7 @@ const keepReplayMs = 72 * 3_600_000;
 function isAbout({ result }: Answer, asked: Identifier): boolean {
   if (!result.found) return true;
   if (asked.tId !== undefined) return result.teacher?.tId === Number(asked.tId);
-  return asked.regNo === undefined || result.certificate?.regNo === foldRegNo(asked.regNo);
+  return asked.regNo === undefined || result.certificate?.regNo === normalizeRegNo(asked.regNo);
 }
 
 function isOfThisCall(signedAt: string, { info, call, begunAtMs, endedAtMs }: ReceivedAnswer): boolean {
@@ -117,7 +117,7 @@ function isOfThisCall(signedAt: string, { info, call, begunAtMs, endedAtMs }: Re
  * Compares each answer with the identifier at the same index of `asked`.
  * @returns the mismatch, as the end of a sentence; null if all answers match
  */
-export function findMismatch(
+export function findAnswerMismatch(
   answers: readonly Answer[],
   asked: readonly Identifier[],
   received: ReceivedAnswer,
@@ -131,7 +131,7 @@ export function findMismatch(
 
 const otherTime = "it was signed at another time than that of the call: is this machine's clock right?";
 
-/** Compares a verified statement with the request, its purpose included. @returns as {@link findMismatch} */
+/** Compares a verified statement with the request, its purpose included. @returns as {@link findAnswerMismatch} */
 export function findStatementMismatch(
   { statementId, purpose, list, rows, issuedAt }: SignedStatement,
   asked: RosterRequest,
@@ -155,5 +155,5 @@ function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Ident
 
 /** Reduces a number to letters and digits: the service also ignores marks, such as a full stop at the end. */
 function lettersOf(regNo: string): string {
-  return foldRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
+  return normalizeRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

@@ -1,6 +1,6 @@
 /** One call of the client, from the first attempt to the last: deadlines, retries, waits and failures (contract C24). */
 
-import { readBounded } from "./bytes.ts";
+import { readBoundedStream } from "./bytes.ts";
 import type { ApiErrorCode } from "./error-codes.ts";
 import { Refusal } from "./reasons.ts";
 import { decodeUtf8, isJsonObject, readStrictJson } from "./strict-json.ts";
@@ -133,7 +133,7 @@ export type ReceivedAnswer = {
 };
 
 /** Makes the error for an answer with status 200 that must not be relied on. */
-export function unusableAnswer(
+export function unusableAnswerError(
   code: ClientErrorCode,
   message: string,
   { info: { requestId, attempts, idempotencyKey } }: ReceivedAnswer,
@@ -211,7 +211,7 @@ async function attempt(connection: Connection, call: ApiCall) {
       signal: limit.signal,
     });
     const { body: stream } = response;
-    const bytes = stream === null ? new Uint8Array() : await readBounded(stream, maxAnswerBytes);
+    const bytes = stream === null ? new Uint8Array() : await readBoundedStream(stream, maxAnswerBytes);
     if (bytes === null)
       return new ClientError("ANSWER_UNEXPECTED", "the answer is longer than any of the service", {
         status: response.status,
@@ -234,7 +234,7 @@ async function attempt(connection: Connection, call: ApiCall) {
  * Makes a call and repeats it as the contract says, always with the same idempotency key.
  * @throws ClientError if the last attempt failed too; the reason of the caller's signal if the signal aborts
  */
-export async function send(connection: Connection, call: ApiCall): Promise<ReceivedAnswer> {
+export async function sendApiCall(connection: Connection, call: ApiCall): Promise<ReceivedAnswer> {
   const { idempotencyKey = null } = call;
   const begunAtMs = Date.now();
   for (let attempts = 1; ; attempts++) {

@@ -15,8 +15,8 @@ import { toHex } from "./bytes.ts";
 import {
   type Answer,
   type ClientVerification,
-  createVerifier,
-  findMismatch,
+  createAnswerVerifier,
+  findAnswerMismatch,
   findStatementMismatch,
 } from "./client-answers.ts";
 import {
@@ -25,8 +25,8 @@ import {
   type Connection,
   type ConnectionOptions,
   type ReceivedAnswer,
-  send,
-  unusableAnswer,
+  sendApiCall,
+  unusableAnswerError,
 } from "./client-calls.ts";
 import type { SignedEnvelope, SignedStatement } from "./contract.ts";
 import { isStatement } from "./jws.ts";
@@ -153,7 +153,7 @@ function connectionOf(options: ClientOptions): Connection {
 }
 
 const unexpected = (message: string, received: ReceivedAnswer) =>
-  unusableAnswer("ANSWER_UNEXPECTED", message, received);
+  unusableAnswerError("ANSWER_UNEXPECTED", message, received);
 
 /** Reads an answer. @throws ClientError if it is not a JSON object, such as a proxy's page */
 function readObject(received: ReceivedAnswer): JsonObject {
@@ -168,9 +168,9 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 
 /** Creates the functions that make calls with signed answers. */
 function signedCalls(connection: Connection, options: ClientVerification | undefined) {
-  const verify = options === undefined ? null : createVerifier(connection, options);
+  const verify = options === undefined ? null : createAnswerVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
-    unusableAnswer("ANSWER_MISMATCH", message, received);
+    unusableAnswerError("ANSWER_MISMATCH", message, received);
   async function answersOf(
     envelopes: readonly JsonValue[],
     asked: readonly Identifier[],
@@ -181,12 +181,12 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
       const [envelope, verification = null] = [value as unknown as SignedEnvelope, verifications[index]];
       return { result: verification?.result ?? envelope.result, envelope, verification };
     });
-    const mismatch = findMismatch(answers, asked, received);
+    const mismatch = findAnswerMismatch(answers, asked, received);
     if (mismatch === null) return answers;
     throw mismatched(`the answer is not one to what was asked, do not rely on it: ${mismatch}`, received);
   }
   async function one(call: ApiCall, asked: Identifier): Promise<CheckAnswer> {
-    const received = await send(connection, call);
+    const received = await sendApiCall(connection, call);
     const envelope = readObject(received);
     if (!isEnvelope(envelope)) throw unexpected("the answer is no envelope", received);
     const [answer] = (await answersOf([envelope], [asked], received)) as [Answer];
@@ -195,7 +195,7 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
     return { ...answer, text: received.text, call: received.info };
   }
   async function many(call: ApiCall, asked: readonly Identifier[]): Promise<BatchAnswer> {
-    const received = await send(connection, call);
+    const received = await sendApiCall(connection, call);
     const { results } = readObject(received);
     if (!Array.isArray(results) || results.length !== asked.length || !results.every(isEnvelope))
       throw unexpected(`the answer has not one envelope for each of ${asked.length} items`, received);
@@ -203,7 +203,7 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
     return { answers, text: received.text, call: received.info };
   }
   async function statement(call: ApiCall, asked: RosterRequest): Promise<StatementAnswer> {
-    const received = await send(connection, call);
+    const received = await sendApiCall(connection, call);
     const value = readObject(received);
     if (!isStatement(value)) throw unexpected("the answer is no statement", received);
     const [verification = null] = (await verify?.([value], verifyStatement, received)) ?? [];
@@ -236,7 +236,7 @@ export function createClient(options: ClientOptions): Client {
   const connection = connectionOf(options);
   const { one, many, statement } = signedCalls(connection, options.verify);
   const ask = async <T>(call: Partial<ApiCall> & { path: string }, maxRetries = connection.maxRetries) =>
-    readObject(await send({ ...connection, maxRetries }, { method: "GET", ...call })) as T;
+    readObject(await sendApiCall({ ...connection, maxRetries }, { method: "GET", ...call })) as T;
   const page = (path: string, { after, limit, signal }: PageOptions): ApiCall => {
     const given = Object.entries({ after, limit }).flatMap(([name, value]) =>
       value == null ? [] : [[name, `${value}`]],
@@ -271,7 +271,7 @@ export function createClient(options: ClientOptions): Client {
       one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }, { nin }),
     me: ({ signal } = {}) => ask<Me>({ path: `${api}/me`, signal }),
     async events(options = {}) {
-      const received = await send(connection, page("/events", options));
+      const received = await sendApiCall(connection, page("/events", options));
       const value = readObject(received);
       if (!Array.isArray(value.data) || !value.data.every(isJsonObject))
         throw unexpected("the answer is no page of events", received);

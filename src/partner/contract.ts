@@ -21,8 +21,8 @@ export type LicenseStatus = (typeof licenseStatuses)[number];
 export const certificateStatuses = ["VERIFIED", "NOT_FOUND", "CLAIMED", "LEGACY_RECORD"] as const;
 export type CertificateStatus = (typeof certificateStatuses)[number];
 
-export const sources = ["new_system", "legacy"] as const;
-export type Source = (typeof sources)[number];
+export const teacherSources = ["new_system", "legacy"] as const;
+export type Source = (typeof teacherSources)[number];
 
 export const purposes = [
   "BODYA_INVIGILATOR_ELIGIBILITY",
@@ -71,10 +71,10 @@ export const notFoundResult: EligibilityResult = {
 };
 
 /** The `typ` of a statement's JWS, so that no verifier accepts it as an envelope (RFC 8725 section 3.11). */
-export const statementType = "tvs-statement+jwt";
+export const statementJwsType = "tvs-statement+jwt";
 
 /** The first line of each leaf below `rowsRoot`, so that no leaf of another Merkle tree is accepted as a row. */
-export const statementRowPrefix = "tvs/v1/statement-row\n";
+export const statementRowHashPrefix = "tvs/v1/statement-row\n";
 
 export const eventTypes = [
   "license.verified",

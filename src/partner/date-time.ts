@@ -41,7 +41,7 @@ const formats = new Map<string, Intl.DateTimeFormat>();
  * @param date a day, or a time in UTC whose day is written; a text without a day is returned as it is
  * @param locale BCP 47
  */
-export function dayInWords(date: string, locale = "en-GB"): string {
+export function formatDayInWords(date: string, locale = "en-GB"): string {
   const dayMs = parseDateTime(`${date.slice(0, 10)}T00:00:00Z`);
   if (dayMs === null) return date;
   let format = formats.get(locale);

@@ -27,7 +27,7 @@ export function removeByteOrderMark(text: string): string {
 }
 
 /** Decodes a file in UTF-8 or UTF-16 and removes the byte order mark; null if the bytes are neither encoding. */
-export function decodeText(bytes: Uint8Array): string | null {
+export function decodeTextFile(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder(utf16Of(bytes) ?? "utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -36,13 +36,13 @@ export function decodeText(bytes: Uint8Array): string | null {
 }
 
 /** Decodes the file of a proof. A byte order mark before UTF-8 is kept, so that the reader of proofs refuses it. */
-export function decodeProof(bytes: Uint8Array): string | null {
-  return isUtf16(bytes) ? decodeText(bytes) : decodeUtf8(bytes);
+export function decodeProofFile(bytes: Uint8Array): string | null {
+  return isUtf16(bytes) ? decodeTextFile(bytes) : decodeUtf8(bytes);
 }
 
 /** Decodes a file, or accepts a decoded text, and removes the byte order mark; null if the bytes cannot be decoded. */
 export function decodeBytesOrText(source: string | Uint8Array): string | null {
-  return typeof source === "string" ? removeByteOrderMark(source) : decodeText(source);
+  return typeof source === "string" ? removeByteOrderMark(source) : decodeTextFile(source);
 }
 
 /** Converts the pieces of a file in UTF-8 or UTF-16 to UTF-8. */
@@ -72,7 +72,7 @@ export function findMisreadUtf16(text: string): Refusal | null {
   return misread.test(text) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
 
-/** Refuses UTF-16 that {@link decodeText} cannot read; null for bytes that are not UTF-16. */
+/** Refuses UTF-16 that {@link decodeTextFile} cannot read; null for bytes that are not UTF-16. */
 export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
   return isUtf16(bytes) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
@@ -130,12 +130,12 @@ function describe(text: string): string | null {
 }
 
 /** Refuses a damaged text that has a signature (`TEXT_DAMAGED`, which names the damage and quotes nothing); else null. */
-export function findDamage(text: string): Refusal | null {
+export function findTextDamage(text: string): Refusal | null {
   const damage = text.length <= maxCharacters && hasJws(unfolded(text)) ? describe(text) : null;
   return damage === null ? null : refuse("TEXT_DAMAGED", `${damage} Get the file itself.`);
 }
 
-/** Does the same as {@link findDamage} for bytes that are not UTF-8. */
+/** Does the same as {@link findTextDamage} for bytes that are not UTF-8. */
 export function findDamageInBytes(bytes: Uint8Array): Refusal | null {
   if (bytes.length > maxCharacters || !hasJws(new TextDecoder("latin1").decode(bytes))) return null;
   return refuse("TEXT_DAMAGED", "It was saved in another character set than UTF-8. Get the file itself.");
@@ -144,6 +144,6 @@ export function findDamageInBytes(bytes: Uint8Array): Refusal | null {
 const unreadable: readonly RefusalReason[] = ["JSON_MALFORMED", "JWS_MALFORMED", "BASE64URL_NOT_CANONICAL"];
 
 /** Returns the text's damage if damage explains why the text could not be read; otherwise returns the refusal. */
-export function preferDamage(refusal: Refusal, text: string): Refusal {
-  return (unreadable.includes(refusal.reason) ? findDamage(text) : null) ?? refusal;
+export function explainByDamage(refusal: Refusal, text: string): Refusal {
+  return (unreadable.includes(refusal.reason) ? findTextDamage(text) : null) ?? refusal;
 }

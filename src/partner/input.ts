@@ -5,11 +5,11 @@
 
 import {
   decodeBytesOrText,
-  findDamage,
+  explainByDamage,
   findDamagedUtf16,
   findDamageInBytes,
   findMisreadUtf16,
-  preferDamage,
+  findTextDamage,
 } from "./file-text.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
@@ -20,8 +20,8 @@ import {
   type JsonValue,
   maxJsonDepth,
   readStrictJson,
-  sliceJson,
-  sliceMembers,
+  sliceJsonMembers,
+  sliceJsonParts,
 } from "./strict-json.ts";
 
 // A file without an envelope (an error answer, a web page, the wrong file) is undecidable, because it shows no forgery.
@@ -114,14 +114,14 @@ function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
 }
 
 /** The position of an envelope in the input: its line, from 1, in NDJSON, and its index, from 0, in an array or batch. */
-export type Position = { readonly line: number | null; readonly index: number | null };
+export type EnvelopePosition = { readonly line: number | null; readonly index: number | null };
 
 /** One value for `verifyEnvelope`, or the refusal of a malformed part of the input. */
 export type EnvelopeItem =
-  | { readonly place: Position; readonly value: JsonValue }
-  | { readonly place: Position; readonly refusal: Refusal };
+  | { readonly place: EnvelopePosition; readonly value: JsonValue }
+  | { readonly place: EnvelopePosition; readonly refusal: Refusal };
 
-const nowhere: Position = { line: null, index: null };
+const nowhere: EnvelopePosition = { line: null, index: null };
 
 function isBlank(text: string): boolean {
   return !/\S/.test(text);
@@ -136,13 +136,13 @@ function* expandList(values: readonly JsonValue[], line: number | null): Generat
 }
 
 /** Yields the envelopes of a batch, after a refusal if `count` is wrong: envelopes were then added or removed. */
-function* expandBatch(batch: JsonObject, place: Position): Generator<EnvelopeItem> {
+function* expandBatch(batch: JsonObject, place: EnvelopePosition): Generator<EnvelopeItem> {
   if (!Array.isArray(batch.results)) return yield { place, refusal: refuse("BATCH_MALFORMED") };
   if (batch.count !== batch.results.length) yield { place, refusal: refuse("BATCH_COUNT_MISMATCH") };
   yield* expandList(batch.results, place.line);
 }
 
-function* expand(value: JsonValue, place: Position): Generator<EnvelopeItem> {
+function* expand(value: JsonValue, place: EnvelopePosition): Generator<EnvelopeItem> {
   // A batch response has `results` and no signature of its own (contract C8).
   const isBatch = (members: JsonObject) =>
     Object.hasOwn(members, "results") && !Object.hasOwn(members, "signature");
@@ -161,26 +161,26 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
 
 /** Slices a refused array, or a refused batch that is otherwise sound, into its envelopes; null for any other text. */
 function findSlices(text: string): string[] | null {
-  if (text.startsWith("[")) return sliceJson(text);
+  if (text.startsWith("[")) return sliceJsonParts(text);
   if (!text.startsWith("{")) return null;
-  const members = sliceMembers(text);
+  const members = sliceJsonMembers(text);
   const results = members.find(({ name }) => name === "results");
   if (results === undefined || !results.value.startsWith("[")) return null;
   const names = new Set(members.map(({ name }) => name));
   if (names.size < members.length || names.has("signature")) return null;
-  const slices = sliceJson(results.value);
+  const slices = sliceJsonParts(results.value);
   const others = members.filter((member) => member !== results);
   const isSound = others.every(({ value }) => !(readStrictJson(value) instanceof Refusal));
   const count = others.find(({ name }) => name === "count")?.value;
   return isSound && Number(count) === slices.length ? slices : null;
 }
 
-function* readJson(text: string, place: Position): Generator<EnvelopeItem> {
+function* readJson(text: string, place: EnvelopePosition): Generator<EnvelopeItem> {
   const reading = readStrictJson(text);
   if (!(reading instanceof Refusal)) return yield* expand(reading, place);
   const slices = isJsonThoughRefused(text, reading) ? findSlices(text.trim()) : null;
   if (slices !== null) yield* readSlices(slices, place.line);
-  else yield { place, refusal: preferDamage(reading, text) };
+  else yield { place, refusal: explainByDamage(reading, text) };
 }
 
 /**
@@ -218,7 +218,7 @@ function isPiece(items: readonly EnvelopeItem[]): boolean {
 /** Yields one refusal if the lines together are an envelope that mail has folded; otherwise yields each line's item. */
 function* joinPieces(pieces: readonly Piece[]): Generator<EnvelopeItem> {
   const [first] = pieces;
-  const damage = pieces.length < 2 ? null : findDamage(pieces.map(({ record }) => record).join("\n"));
+  const damage = pieces.length < 2 ? null : findTextDamage(pieces.map(({ record }) => record).join("\n"));
   if (first === undefined || damage === null) yield* pieces.map(({ item }) => item);
   else yield { place: { line: first.line, index: null }, refusal: damage };
 }
@@ -248,7 +248,7 @@ function hasLine(text: string, isIt: (line: string) => boolean): boolean {
 /** Refuses a text that is one folded or quoted envelope; null if a line is a whole JWS or JSON text. */
 function findFolded(text: string): Refusal | null {
   const isWhole = (line: string) => wholeJws.test(line) || (isJsonText(line) && isJsonOrJwsLine(line));
-  return hasLine(text, isWhole) ? null : findDamage(text);
+  return hasLine(text, isWhole) ? null : findTextDamage(text);
 }
 
 /**

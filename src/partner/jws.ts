@@ -1,7 +1,7 @@
 /** Reads a compact JWS (RFC 7515 section 7.1) and checks its header, which must not choose algorithm or key. */
 
 import { decodeBase64url } from "./base64.ts";
-import { statementType } from "./contract.ts";
+import { statementJwsType } from "./contract.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
@@ -35,7 +35,7 @@ export function splitCompactJws(text: string): CompactJws | Refusal {
 }
 
 /** Reads the decoded header or payload of a JWS as a JSON object; the refusal names the `part`. */
-export function readJwsObject(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
+export function readJwsPart(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
   const reading = readStrictJson(bytes);
   if (!(reading instanceof Refusal))
     return isJsonObject(reading) ? reading : refuse("JWS_MALFORMED", `The ${part} is no JSON object.`);
@@ -59,14 +59,14 @@ function vetHeader(header: JsonObject): JwsHeader | Refusal {
 export function readJwsHeader(protectedHeader: string): JwsHeader | Refusal {
   const bytes = decodeBase64url(protectedHeader);
   if (bytes === null) return refuse("BASE64URL_NOT_CANONICAL");
-  const header = readJwsObject(bytes, "header");
+  const header = readJwsPart(bytes, "header");
   return header instanceof Refusal ? header : vetHeader(header);
 }
 
 /** Reads the `typ` in the header of a JWS; null if the header has none, undefined if it cannot be read. */
 function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
   const bytes = typeof jws === "string" ? decodeBase64url(jws.slice(0, Math.max(jws.indexOf("."), 0))) : null;
-  const header = bytes === null ? null : readJwsObject(bytes, "header");
+  const header = bytes === null ? null : readJwsPart(bytes, "header");
   return header === null || header instanceof Refusal ? undefined : (header.typ ?? null);
 }
 
@@ -75,7 +75,7 @@ function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
  * @param value a bare JWS, or a value of `readStrictJson`
  */
 export function isStatement(value: JsonValue): boolean {
-  if (!isJsonObject(value)) return typeof value === "string" && typeOf(value) === statementType;
+  if (!isJsonObject(value)) return typeof value === "string" && typeOf(value) === statementJwsType;
   const has = (...members: string[]) => members.every((member) => Object.hasOwn(value, member));
-  return typeOf(value.signature) === statementType || has("statementId", "rows");
+  return typeOf(value.signature) === statementJwsType || has("statementId", "rows");
 }

@@ -4,9 +4,9 @@
  */
 
 import { formatUnixSeconds, parseDateTime } from "./date-time.ts";
-import { readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
+import { readJwsHeader, readJwsPart, splitCompactJws } from "./jws.ts";
 import { Refusal, refuse, type Warning } from "./reasons.ts";
-import { isSignedBy, type VettedKey, vetRsaKey } from "./rsa-key.ts";
+import { type VettedRsaKey, verifyRsaSignature, vetRsaKey } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type CheckOutcome, passedCheck, skippedCheck } from "./verification.ts";
 
@@ -20,7 +20,7 @@ export type KeyWindow = {
   readonly compromisedSinceMs: number | null;
 };
 
-export type HistoricKey = VettedKey & { readonly window: KeyWindow };
+export type HistoricKey = VettedRsaKey & { readonly window: KeyWindow };
 
 /** A verified key history. */
 export type KeyHistory = {
@@ -32,7 +32,7 @@ export type KeyHistory = {
 };
 
 /** The `typ` of a key history, so that no verifier accepts it as another token (RFC 8725 section 3.11). */
-export const keyHistoryType = "key-history+jwt";
+export const keyHistoryJwsType = "key-history+jwt";
 
 function malformed(detail: string): Refusal {
   return refuse("KEY_HISTORY_MALFORMED", detail);
@@ -116,14 +116,15 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
   if (jws instanceof Refusal) return refuse("KEY_HISTORY_UNREADABLE");
   const header = readJwsHeader(jws.protectedHeader);
   if (header instanceof Refusal) return malformed(header.detail);
-  if (header.typ !== keyHistoryType) return malformed(`The key history's typ is not ${keyHistoryType}.`);
-  const payload = readJwsObject(jws.payload, "payload");
+  if (header.typ !== keyHistoryJwsType)
+    return malformed(`The key history's typ is not ${keyHistoryJwsType}.`);
+  const payload = readJwsPart(jws.payload, "payload");
   if (payload instanceof Refusal) return malformed(payload.detail);
   const history = readPayload(payload);
   if (history instanceof Refusal) return history;
   const signer = history.keys.get(header.kid);
   if (signer === undefined) return refuse("KEY_HISTORY_KID_UNKNOWN");
-  if (!(await isSignedBy(signer, jws))) return refuse("KEY_HISTORY_SIGNATURE_INVALID");
+  if (!(await verifyRsaSignature(signer, jws))) return refuse("KEY_HISTORY_SIGNATURE_INVALID");
   if (isCompromisedAt(signer.window, history.issuedAtSeconds)) return refuse("KEY_HISTORY_KEY_COMPROMISED");
   if (issuer !== null && history.issuer !== issuer) return refuse("KEY_HISTORY_ISSUER_MISMATCH");
   return { ...history, signer };
@@ -186,7 +187,7 @@ export function checkCompromise(window: KeyWindow | null, seconds: number, logge
  * signatures have them. Every signature of a key that was never activated is refused.
  * @param window null if no key history was given
  */
-export function checkWindow(window: KeyWindow | null, seconds: number): CheckOutcome | Refusal {
+export function checkKeyWindow(window: KeyWindow | null, seconds: number): CheckOutcome | Refusal {
   if (window === null) return unknown;
   const { activatedAtMs, retiredAtMs } = window;
   if (activatedAtMs === null || seconds < Math.floor(activatedAtMs / 1000))

@@ -7,12 +7,12 @@ import { formatUnixSeconds } from "./date-time.ts";
 import { decodeBytesOrText } from "./file-text.ts";
 import { type HistoricKey, type KeyHistory, type KeyWindow, readKeyHistory } from "./key-history.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key.ts";
+import { isThumbprint, thumbprintOf, type VettedRsaKey, vetRsaKey } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type CheckOutcome, type KeyTrust, passedCheck } from "./verification.ts";
 
 /** A key of the set. `window`, when the key was in use, is null without a key history. */
-export type KeyInSet = VettedKey & { readonly window: KeyWindow | null };
+export type KeyInSet = VettedRsaKey & { readonly window: KeyWindow | null };
 
 /** A result of `createKeySet`. With a `refusal`, every envelope is refused for its reason. */
 export type KeySet = {
@@ -67,7 +67,7 @@ function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KeyIn
   return vetKeys(document.keys);
 }
 
-function isSameKey(one: VettedKey, other: VettedKey): boolean {
+function isSameKey(one: VettedRsaKey, other: VettedRsaKey): boolean {
   return one.jwk.n === other.jwk.n && one.jwk.e === other.jwk.e;
 }
 

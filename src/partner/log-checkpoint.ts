@@ -4,7 +4,7 @@
  * timestamped signature is the checkpoint's time.
  */
 
-import { decodeHash, encodeBase64 } from "./base64.ts";
+import { decodeBase64Hash, encodeBase64 } from "./base64.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
   formatNote,
@@ -47,7 +47,7 @@ const timeBytes = 8;
 const sizeForm = /^(?:0|[1-9][0-9]{0,15})$/;
 
 /** Reads a size or an index: decimal, without leading zeros; null for any other text. */
-export function readCount(text: string): number | null {
+export function parseDecimalCount(text: string): number | null {
   const count = sizeForm.test(text) ? Number(text) : null;
   return Number.isSafeInteger(count) ? count : null;
 }
@@ -67,7 +67,7 @@ export function readTreeHead(text: string): TreeHead | Refusal {
   const [origin = "", sizeText = "", rootText = "", ...more] = lines;
   if (lines.pop() !== "" || lines.length < 3 || lines.includes(""))
     return malformedProof("The checkpoint's text is not an origin, a size and a root, a line each.");
-  const [size, root] = [readCount(sizeText), decodeHash(rootText)];
+  const [size, root] = [parseDecimalCount(sizeText), decodeBase64Hash(rootText)];
   if (size === null) return malformedProof("The checkpoint's size is no decimal number.");
   if (root === null) return malformedProof("The checkpoint's root is not a hash in base64.");
   const extensions = more.slice(0, -1);
@@ -124,14 +124,14 @@ async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | 
  * @param origin the first line of a checkpoint, or a key's name
  * @returns the origin of the service's first log, and the number of this log
  */
-export function readOrigin(origin: string): { readonly service: string; readonly number: number } {
+export function splitLogOrigin(origin: string): { readonly service: string; readonly number: number } {
   const [, service = origin, number = "1"] = /^(.*\/log)\/([2-9]|[1-9][0-9]{1,8})$/.exec(origin) ?? [];
   return { service, number: Number(number) };
 }
 
 function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
-  const { service } = readOrigin(origin);
-  const isOfService = keys.some(({ name }) => readOrigin(name).service === service);
+  const { service } = splitLogOrigin(origin);
+  const isOfService = keys.some(({ name }) => splitLogOrigin(name).service === service);
   return refuse(isOfService ? "LOG_KEY_MISSING" : "PROOF_OF_ANOTHER_LOG");
 }
 
@@ -144,7 +144,7 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
  * `CHECKPOINT_SIGNATURE_INVALID`
  * @throws DOMException when this machine's WebCrypto has no Ed25519
  */
-export async function openCheckpoint(note: string | Uint8Array, keys: readonly VerifierKey[]) {
+export async function verifyCheckpoint(note: string | Uint8Array, keys: readonly VerifierKey[]) {
   const signed = readNote(note);
   if (signed instanceof Refusal) return signed;
   const head = readTreeHead(signed.text);

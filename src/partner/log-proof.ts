@@ -3,13 +3,13 @@
  * root, and a checkpoint. The log had the envelope by the checkpoint's time, whatever time the envelope states.
  */
 
-import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
+import { decodeBase64, decodeBase64Hash, encodeBase64, encodeBase64url } from "./base64.ts";
 import { formatUnixSeconds } from "./date-time.ts";
-import { decodeBytesOrText, decodeProof, removeByteOrderMark } from "./file-text.ts";
+import { decodeBytesOrText, decodeProofFile, removeByteOrderMark } from "./file-text.ts";
 import type { CompactJws } from "./jws.ts";
-import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";
-import { findFork, type LogState } from "./log-state.ts";
-import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
+import { type Checkpoint, parseDecimalCount, verifyCheckpoint } from "./log-checkpoint.ts";
+import { findLogFork, type LogState } from "./log-state.ts";
+import { isSameHash, leafHashOfAttestation, rootOfInclusionProof } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { malformedProof, readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
 import {
@@ -17,7 +17,7 @@ import {
   type ClockOptions,
   type LogEvidence,
   passedCheck,
-  readClock,
+  readClockOptions,
 } from "./verification.ts";
 
 /** A parsed proof; nothing in it is verified. */
@@ -66,10 +66,10 @@ function withoutExtra(lines: readonly string[]): readonly string[] | Refusal {
 
 function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusal {
   const [indexLine = "", ...path] = lines;
-  const index = indexLine.startsWith("index ") ? readCount(indexLine.slice("index ".length)) : null;
+  const index = indexLine.startsWith("index ") ? parseDecimalCount(indexLine.slice("index ".length)) : null;
   if (index === null) return malformedProof("The proof does not say which entry of the log it is of.");
   if (path.length > maxHashes) return malformedProof("The proof has more hashes than any tree is high.");
-  const hashes = path.map(decodeHash).filter((hash) => hash !== null);
+  const hashes = path.map(decodeBase64Hash).filter((hash) => hash !== null);
   if (hashes.length < path.length) return malformedProof("A line of the proof is not a hash in base64.");
   return { index, hashes };
 }
@@ -139,15 +139,15 @@ async function open(
   { logKeys, logState = new Map() }: LogProofOptions,
   latestSeconds: number,
 ): Promise<LogProof> {
-  const given = typeof source === "string" ? source : decodeProof(source);
+  const given = typeof source === "string" ? source : decodeProofFile(source);
   if (given === null) return { refusal: malformedProof("The proof is not valid UTF-8.") };
   const text = withLastLineFeed(given);
   const written = readProof(text);
   if (written instanceof Refusal) return { refusal: preferDamage(written, text) };
-  const checkpoint = await openCheckpoint(written.note, logKeys);
+  const checkpoint = await verifyCheckpoint(written.note, logKeys);
   if (checkpoint instanceof Refusal) return { refusal: preferDamage(checkpoint, text) };
   const isFuture = checkpoint.seconds > latestSeconds;
-  const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findFork(checkpoint, logState);
+  const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findLogFork(checkpoint, logState);
   return refusal === null ? { ...written, checkpoint, refusal } : { refusal };
 }
 
@@ -166,7 +166,7 @@ async function open(
  * ```
  */
 export async function openLogProof(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
-  const { nowSeconds, toleranceSeconds } = readClock(options);
+  const { nowSeconds, toleranceSeconds } = readClockOptions(options);
   // Only the cryptography throws here, for example in a browser without Ed25519.
   return open(source, options, nowSeconds + toleranceSeconds).catch(() => ({
     refusal: refuse("VERIFIER_FAILED"),
@@ -178,13 +178,18 @@ export async function openLogProof(source: string | Uint8Array, options: LogProo
  * @returns the entry in the log, or a refusal: that of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
  * @throws DOMException when this machine has no WebCrypto
  */
-export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
+export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
   if (proof.refusal !== null) return proof.refusal;
   const { index, hashes, checkpoint } = proof;
   const { origin, size, seconds } = checkpoint;
   // Canonical base64url has one spelling, so encoding it gives the JWS exactly as it was read.
   const text = `${new TextDecoder().decode(jws.signingInput)}.${encodeBase64url(jws.signature)}`;
-  const root = await rootOfInclusion({ leafHash: await attestationLeafHash(text), index, size, hashes });
+  const root = await rootOfInclusionProof({
+    leafHash: await leafHashOfAttestation(text),
+    index,
+    size,
+    hashes,
+  });
   if (root === null)
     return malformedProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
   if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");

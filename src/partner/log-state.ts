@@ -60,7 +60,7 @@ export function formatLogState(state: LogState): string {
  * Refuses a verified checkpoint if the remembered one has the same size and another root (`LOG_FORKED`). Trees of different
  * sizes are not compared: that needs a consistency proof, which the proof of an envelope does not contain.
  */
-export function findFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
+export function findLogFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
   const seen = state.get(origin);
   if (seen === undefined || seen.size !== size || isSameHash(seen.root, root)) return null;
   return refuse("LOG_FORKED", `The log ${origin} has shown two different trees of ${size} entries.`);
@@ -68,7 +68,7 @@ export function findFork({ origin, size, root }: TreeHead, state: LogState): Ref
 
 /**
  * Remembers a checkpoint if it is larger than the remembered one of its log.
- * @param checkpoint a verified checkpoint that `findFork` accepted
+ * @param checkpoint a verified checkpoint that `findLogFork` accepted
  * @param note the checkpoint's signed note
  * @returns the given state if the log has not grown
  */

@@ -4,7 +4,7 @@
  * the 32-bit operations of JavaScript are not used on them.
  */
 
-import { concatenate } from "./bytes.ts";
+import { concatenateBytes } from "./bytes.ts";
 
 type Hash = Uint8Array<ArrayBuffer>;
 
@@ -29,7 +29,7 @@ type ConsistencyProof = {
 };
 
 async function sha256(...parts: readonly Uint8Array[]): Promise<Hash> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", concatenate(parts)));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", concatenateBytes(parts)));
 }
 
 const leafPrefix = Uint8Array.of(0);
@@ -41,7 +41,7 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Promise<Hash> {
 }
 
 /** Hashes the leaf of an attestation (decision D13.1): a fixed line, then the SHA-256 of the compact JWS. */
-export async function attestationLeafHash(jws: string): Promise<Hash> {
+export async function leafHashOfAttestation(jws: string): Promise<Hash> {
   return hashOfLeaf(attestationPrefix, await sha256(new TextEncoder().encode(jws)));
 }
 
@@ -61,7 +61,7 @@ function leftOf(size: number): number {
  * Computes the root from a leaf and its inclusion proof (RFC 6962 section 2.1.1). A tree with this root has the leaf.
  * @returns null if the index is outside the tree, or the proof has too few or too many hashes
  */
-export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | null> {
+export async function rootOfInclusionProof(proof: InclusionProof): Promise<Hash | null> {
   const { leafHash, index, size, hashes } = proof;
   if (index < 0 || index >= size) return null;
   const sibling = hashes.at(-1);
@@ -69,7 +69,7 @@ export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | nul
   const left = leftOf(size);
   const isLeft = index < left;
   const half = { index: isLeft ? index : index - left, size: isLeft ? left : size - left };
-  const root = await rootOfInclusion({ leafHash, ...half, hashes: hashes.slice(0, -1) });
+  const root = await rootOfInclusionProof({ leafHash, ...half, hashes: hashes.slice(0, -1) });
   if (root === null) return null;
   return isLeft ? nodeHash(root, sibling) : nodeHash(sibling, root);
 }

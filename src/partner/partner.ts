@@ -93,7 +93,7 @@ export type {
   KeyTrust,
   ListedStatus,
   LogEvidence,
-  Stated,
+  StatementContent,
   StatementVerification,
   Verification,
 } from "./verification.ts";

@@ -1,11 +1,11 @@
 /** The most characters of a registration number as a person types it. */
-export const maxRegNoLength = 200;
+export const maxRegNoCharacters = 200;
 
 /**
  * Spells a registration number as answers do: upper case, without white space. Upper case decomposes some letters, so the
  * text is normalized again. A longer text is returned unchanged, because normalizing takes quadratic time.
  */
-export function foldRegNo(text: string): string {
-  if (text.length > maxRegNoLength) return text;
+export function normalizeRegNo(text: string): string {
+  if (text.length > maxRegNoCharacters) return text;
   return text.normalize("NFKC").replace(/\s+/g, "").toUpperCase().normalize("NFKC");
 }

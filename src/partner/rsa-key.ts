@@ -1,7 +1,7 @@
 /** Checks RSA public keys (JSON Web Keys, RFC 7517, RFC 7518 section 6.3), and verifies signatures with them. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
-import { keepImported, toHex } from "./bytes.ts";
+import { cacheImportedKeys, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
@@ -17,7 +17,7 @@ type RsaPublicJwk = {
 };
 
 /** A checked key. `modulusBytes` is also the length of each signature of this key (RFC 8017 section 8.2.2). */
-export type VettedKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
+export type VettedRsaKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
 
 const minModulusBits = 2048;
 /** A larger key would only cost time: the service's keys have at most 4096 bits. */
@@ -69,7 +69,7 @@ function isForSignatures(jwk: JsonObject): boolean {
  * Checks one element of `keys` in a JWKS.
  * @returns the key, or the refusal of the whole set; null if the key is not RSA, and is ignored (RFC 7517 section 5)
  */
-export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
+export function vetRsaKey(jwk: JsonObject): VettedRsaKey | Refusal | null {
   const secret = findSecret(jwk);
   if (secret !== null) return secret;
   if (typeof jwk.kty !== "string")
@@ -122,7 +122,7 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
 
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-const importOnce = keepImported(({ n, e }: RsaPublicJwk) =>
+const importOnce = cacheImportedKeys(({ n, e }: RsaPublicJwk) =>
   crypto.subtle.importKey("jwk", { kty: "RSA", n, e }, algorithm, false, ["verify"]),
 );
 
@@ -133,7 +133,10 @@ type SignedBytes = Readonly<Record<"signingInput" | "signature", Uint8Array<Arra
  * the modulus is not valid (RFC 8017 section 8.2.2, step 1).
  * @throws DOMException without WebCrypto, which browsers have in secure contexts only (https or localhost)
  */
-export async function isSignedBy(key: VettedKey, { signingInput, signature }: SignedBytes): Promise<boolean> {
+export async function verifyRsaSignature(
+  key: VettedRsaKey,
+  { signingInput, signature }: SignedBytes,
+): Promise<boolean> {
   const { jwk, modulusBytes } = key;
   if (signature.length !== modulusBytes) return false;
   return crypto.subtle.verify(algorithm.name, await importOnce(jwk), signature, signingInput);

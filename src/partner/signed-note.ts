@@ -6,7 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { concatenate, fromHex, keepImported, toHex } from "./bytes.ts";
+import { cacheImportedKeys, concatenateBytes, fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -64,7 +64,7 @@ function isKeyName(text: string): boolean {
  * @returns eight lower-case hex digits
  */
 export async function keyIdOf(name: string, type: number, publicKey: Uint8Array): Promise<string> {
-  const bytes = concatenate([new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey]);
+  const bytes = concatenateBytes([new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey]);
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).subarray(0, keyIdBytes));
 }
 
@@ -155,7 +155,7 @@ export async function formatVerifierKey(name: string, publicKey: Uint8Array): Pr
   return `${name}+${keyId}+${encodeBase64(Uint8Array.from([signatureTypes.plain, ...publicKey]))}`;
 }
 
-const importOnce = keepImported((publicKey: Uint8Array<ArrayBuffer>) =>
+const importOnce = cacheImportedKeys((publicKey: Uint8Array<ArrayBuffer>) =>
   crypto.subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]),
 );
 

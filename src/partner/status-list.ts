@@ -5,14 +5,14 @@
  */
 
 import { decodeBase64url } from "./base64.ts";
-import { readBounded } from "./bytes.ts";
+import { readBoundedStream } from "./bytes.ts";
 import { formatUnixSeconds } from "./date-time.ts";
 import { decodeBytesOrText, removeByteOrderMark } from "./file-text.ts";
-import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
-import { checkWindow } from "./key-history.ts";
+import { type JwsHeader, readJwsHeader, readJwsPart, splitCompactJws } from "./jws.ts";
+import { checkKeyWindow } from "./key-history.ts";
 import type { KeyInSet, KeySet } from "./key-set.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { isSignedBy } from "./rsa-key.ts";
+import { verifyRsaSignature } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import type { StatusClaim } from "./verification.ts";
 
@@ -50,7 +50,7 @@ type StatusQuery = {
 };
 
 /** The `typ` of a status list, so that no verifier accepts it as another token (RFC 8725 section 3.11). */
-export const statusListType = "statuslist+jwt";
+export const statusListJwsType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
 /** The most entries in a list of the service. Unpacking stops beyond this limit. */
 const maxPlaces = 2 ** 20;
@@ -77,11 +77,11 @@ function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<Ar
 /** Unpacks ZLIB (RFC 1950); null if the input is malformed or unpacks to more than `maxBytes`. */
 async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array | null> {
   const unpacked = inPieces(packed).pipeThrough(new DecompressionStream("deflate"));
-  return readBounded(unpacked, maxBytes).catch(() => null);
+  return readBoundedStream(unpacked, maxBytes).catch(() => null);
 }
 
 /** Reads the member `status_list` of a token (section 4.2 of the draft). */
-export async function readEntries(
+export async function readStatusEntries(
   list: JsonValue | undefined,
 ): Promise<Pick<StatusList, "bits" | "bytes"> | Refusal> {
   const { bits, lst } = isJsonObject(list) ? list : {};
@@ -101,7 +101,7 @@ export function statusAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, id
 
 /** Finds a list's key. A compromised key is refused at every time, because its thief can sign a list with any time. */
 function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KeyInSet | Refusal {
-  if (typ !== statusListType) return unusable(`The status list's typ is not ${statusListType}.`);
+  if (typ !== statusListJwsType) return unusable(`The status list's typ is not ${statusListJwsType}.`);
   const key = keys.get(kid);
   if (key === undefined) return unusable("The status list is signed by a key that is not known.");
   return (key.window?.compromisedSinceMs ?? null) === null
@@ -119,10 +119,10 @@ async function readClaims(payload: JsonObject, key: KeyInSet): Promise<StatusLis
   const isWhole = hasEnd && (ttl === undefined || (typeof ttl === "number" && ttl > 0));
   if (typeof sub !== "string" || !isSeconds(iat) || !isWhole)
     return unusable("The status list lacks its address or the time of its signing, or has other times.");
-  const inWindow = checkWindow(key.window, iat);
+  const inWindow = checkKeyWindow(key.window, iat);
   if (inWindow instanceof Refusal)
     return unusable("The status list's key was not in use when it was signed.");
-  const places = await readEntries(list);
+  const places = await readStatusEntries(list);
   return places instanceof Refusal
     ? places
     : { uri: sub, issuedAtSeconds: iat, expiresSeconds: exp ?? null, ...places };
@@ -137,8 +137,8 @@ async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   if (header instanceof Refusal) return unusable(noToken);
   const key = findKey(header, keys);
   if (key instanceof Refusal) return key;
-  if (!(await isSignedBy(key, jws))) return unusable("The status list's signature is not good.");
-  const payload = readJwsObject(jws.payload, "payload");
+  if (!(await verifyRsaSignature(key, jws))) return unusable("The status list's signature is not good.");
+  const payload = readJwsPart(jws.payload, "payload");
   return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
@@ -150,7 +150,7 @@ const maxOpened = 64;
  * Opens status lists (`application/statuslist+jwt`), each once for a key set.
  * @throws DOMException when this machine has no WebCrypto
  */
-export function openStatusLists(texts: readonly string[], keys: KeySet) {
+export function verifyStatusLists(texts: readonly string[], keys: KeySet) {
   const kept = opened.get(keys) ?? new Map<string, Promise<StatusList | Refusal>>();
   opened.set(keys, kept);
   if (kept.size > maxOpened) kept.clear();

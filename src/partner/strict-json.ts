@@ -142,7 +142,7 @@ export function isJsonThoughRefused(text: string, { reason }: Refusal): boolean 
 }
 
 /** Slices a text, known to be a JSON array or object, into the text of each element or `"name": value` pair. */
-export function sliceJson(text: string): string[] {
+export function sliceJsonParts(text: string): string[] {
   const parts: string[] = [];
   let [depth, start, index] = [0, 0, 0];
   while (index < text.length) {
@@ -166,8 +166,8 @@ export function sliceJson(text: string): string[] {
 }
 
 /** Slices a text, known to be a JSON object, into its members as written, duplicates included. */
-export function sliceMembers(text: string): { name: string; value: string }[] {
-  return sliceJson(text).map((part) => {
+export function sliceJsonMembers(text: string): { name: string; value: string }[] {
+  return sliceJsonParts(text).map((part) => {
     const end = endOfString(part, 1) + 1;
     return {
       name: JSON.parse(part.slice(0, end)) as string,

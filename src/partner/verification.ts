@@ -13,7 +13,7 @@ export type ClockOptions = {
 };
 
 /** Reads the time of a verification and the tolerance, in seconds. @throws TypeError if one of them is wrong */
-export function readClock({ now = new Date(), clockToleranceSeconds = 60 }: ClockOptions) {
+export function readClockOptions({ now = new Date(), clockToleranceSeconds = 60 }: ClockOptions) {
   if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
   return { nowSeconds: now.getTime() / 1000, toleranceSeconds: clockToleranceSeconds };
@@ -122,7 +122,7 @@ export type Verification = {
 };
 
 /** The signed content of a statement. */
-export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
+export type StatementContent = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
   /** The rows of the statement; null unless they match the signed root and no earlier check failed. */
   readonly rows: readonly StatementRow[] | null;
 };
@@ -130,7 +130,7 @@ export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" 
 /** The outcome of verifying a statement: `result` is null, and `verificationId` is the `statementId`. */
 export type StatementVerification = Verification & {
   /** The signed content; null unless the signature is good and its key was in use and not compromised. */
-  readonly statement: Stated | null;
+  readonly statement: StatementContent | null;
 };
 
 /** The outcome of a check that did not fail. `ok` is null if the check does not apply. */
@@ -168,10 +168,10 @@ export function skippedCheck(detail: string): CheckOutcome {
   return { ok: null, detail };
 }
 
-/** The error that ends the checks of {@link runChecks}. */
+/** The error that ends the checks of {@link runVerificationChecks}. */
 const stopped = new Error("a check has failed");
 
-/** A verification in progress. At the check that fails, its methods throw, and {@link runChecks} ends the verification. */
+/** A verification in progress. At the check that fails, its methods throw, and {@link runVerificationChecks} ends the verification. */
 export class CheckList {
   readonly found: Findings = { ...nothing, claims: null, warnings: noWarnings };
   readonly #outcomes = new Map<CheckName, Omit<Check, "name">>();
@@ -218,7 +218,7 @@ export class CheckList {
 }
 
 /** Runs checks, in the order of `checkNames`, until one fails. */
-export async function runChecks(run: (list: CheckList) => Promise<void>): Promise<Verification> {
+export async function runVerificationChecks(run: (list: CheckList) => Promise<void>): Promise<Verification> {
   const list = new CheckList();
   await run(list).catch((error: unknown) => {
     if (error !== stopped) throw error;
@@ -227,7 +227,7 @@ export async function runChecks(run: (list: CheckList) => Promise<void>): Promis
 }
 
 /** Makes the verification of an input that could not be read as an envelope. */
-export function unopenedVerification(refusal: Refusal): Verification {
+export function verificationOfRefusal(refusal: Refusal): Verification {
   const list = new CheckList();
   list.refuse("form", refusal);
   return list.conclude();

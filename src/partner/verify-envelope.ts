@@ -1,36 +1,36 @@
 /** Verifies one signed envelope offline (contract C9 and contract C18). */
 
-import { computeAge } from "./answer-age.ts";
+import { computeAnswerAge } from "./answer-age.ts";
 import {
   type Claims,
-  findOuterDifference,
+  findEnvelopeDifference,
   readClaimedIssuer,
   readClaims,
   readIssuedAt,
-  readOuterMembers,
+  readUnsignedMembers,
 } from "./claims.ts";
-import { statementType } from "./contract.ts";
-import { findDamage, findMisreadUtf16, preferDamage, removeByteOrderMark } from "./file-text.ts";
+import { statementJwsType } from "./contract.ts";
+import { explainByDamage, findMisreadUtf16, findTextDamage, removeByteOrderMark } from "./file-text.ts";
 import { refuseNonEnvelope } from "./input.ts";
 import {
   type CompactJws,
   isStatement,
   type JwsHeader,
   readJwsHeader,
-  readJwsObject,
+  readJwsPart,
   splitCompactJws,
 } from "./jws.ts";
-import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
+import { checkCompromise, checkKeyWindow, keyHistoryJwsType } from "./key-history.ts";
 import type { KeyInSet, KeySet } from "./key-set.ts";
-import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
+import { type LogFinding, type LogProof, verifyLogEntry } from "./log-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { isSignedBy } from "./rsa-key.ts";
+import { verifyRsaSignature } from "./rsa-key.ts";
 import {
   defaultMaxListAgeSeconds,
   findStatus,
-  openStatusLists,
   type StatusList,
-  statusListType,
+  statusListJwsType,
+  verifyStatusLists,
 } from "./status-list.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import {
@@ -38,8 +38,8 @@ import {
   type CheckOutcome,
   type ClockOptions,
   passedCheck,
-  readClock,
-  runChecks,
+  readClockOptions,
+  runVerificationChecks,
   type SharedClaims,
   skippedCheck,
   type Verification,
@@ -95,36 +95,36 @@ const outcomes = {
  * Reads the text of an envelope or statement as JSON if it begins with a brace. Any other text, such as a bare JWS, and a
  * value of `readStrictJson` are returned as they are.
  */
-export function readGiven(input: string | JsonValue): JsonValue | Refusal {
+export function readJsonOrJws(input: string | JsonValue): JsonValue | Refusal {
   if (typeof input !== "string") return input;
   const text = removeByteOrderMark(input);
   const misread = findMisreadUtf16(text);
   if (misread !== null || !/^[\t\n\r ]*\{/.test(text)) return misread ?? text;
   const reading = readStrictJson(text);
-  return reading instanceof Refusal ? preferDamage(reading, text) : reading;
+  return reading instanceof Refusal ? explainByDamage(reading, text) : reading;
 }
 
 /** Splits a compact JWS. Damage by mail or an editor is refused as such, also in the header, which is decoded later. */
-export function splitGiven(text: string): CompactJws | Refusal {
+export function splitReceivedJws(text: string): CompactJws | Refusal {
   const jws = splitCompactJws(text);
-  if (jws instanceof Refusal) return preferDamage(jws, text);
-  return (/[^\w-]/.test(jws.protectedHeader) ? findDamage(text) : null) ?? jws;
+  if (jws instanceof Refusal) return explainByDamage(jws, text);
+  return (/[^\w-]/.test(jws.protectedHeader) ? findTextDamage(text) : null) ?? jws;
 }
 
 /** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. `outer` is null for a bare JWS. */
 function readForm(input: string | JsonValue) {
-  const given = readGiven(input);
+  const given = readJsonOrJws(input);
   if (given instanceof Refusal) return given;
   if (typeof given === "string") {
-    const jws = splitGiven(given);
+    const jws = splitReceivedJws(given);
     return jws instanceof Refusal ? (refuseNonEnvelope(given) ?? jws) : { jws, outer: null };
   }
   const outer = isJsonObject(given)
-    ? readOuterMembers(given)
+    ? readUnsignedMembers(given)
     : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
   if (outer instanceof Refusal)
     return isStatement(given) ? refuse("IS_A_STATEMENT") : (refuseNonEnvelope(given) ?? outer);
-  const jws = splitGiven(outer.signature);
+  const jws = splitReceivedJws(outer.signature);
   return jws instanceof Refusal ? jws : { jws, outer };
 }
 
@@ -133,20 +133,20 @@ function readForm(input: string | JsonValue) {
  * keys, so a verifier must not accept one as another.
  * @param own the `typ` to require; null for envelopes, which need no `typ` and may have any that no other token has
  */
-export function readHeaderOf(own: string | null, protectedHeader: string): JwsHeader | Refusal {
+export function readHeaderOfType(own: string | null, protectedHeader: string): JwsHeader | Refusal {
   const header = readJwsHeader(protectedHeader);
   if (header instanceof Refusal || header.typ === own) return header;
-  if (header.typ === statementType) return refuse("IS_A_STATEMENT");
+  if (header.typ === statementJwsType) return refuse("IS_A_STATEMENT");
   if (own !== null)
     return refuse(header.typ === null || header.typ === "JWT" ? "IS_AN_ENVELOPE" : "HEADER_TYP");
-  return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
+  return [keyHistoryJwsType, statusListJwsType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
 /** Finds the key of a header. For an unknown key, `claimedIssuer` names the other issuer that the payload claims. */
 function findKey(list: CheckList, kid: string, payload: Uint8Array, options: VerifyOptions) {
   const key = options.keys.keys.get(kid);
   if (key !== undefined) return key;
-  const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
+  const claimed = readClaimedIssuer(readJwsPart(payload, "payload"));
   if (claimed === null || claimed === options.issuer) return refuse("KID_UNKNOWN");
   list.found.claimedIssuer = claimed;
   return outcomes.foreign;
@@ -155,9 +155,9 @@ function findKey(list: CheckList, kid: string, payload: Uint8Array, options: Ver
 /** Verifies the signature, finds the envelope in the log of the proof, and opens the status lists. */
 async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLists, keys }: VerifyOptions) {
   try {
-    if (!(await isSignedBy(key, jws))) return refuse("SIGNATURE_INVALID");
-    const logged = proof === undefined ? null : await findInLog(proof, jws);
-    const lists = statusLists === undefined ? null : await openStatusLists(statusLists, keys);
+    if (!(await verifyRsaSignature(key, jws))) return refuse("SIGNATURE_INVALID");
+    const logged = proof === undefined ? null : await verifyLogEntry(proof, jws);
+    const lists = statusLists === undefined ? null : await verifyStatusLists(statusLists, keys);
     return { logged, lists };
   } catch {
     return refuse("VERIFIER_FAILED");
@@ -171,21 +171,21 @@ function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logge
   list.add("compromise", outcome);
   list.found.warnings = warnings;
   if (logged !== null) list.found.log = { ...logged.evidence, precedesCompromise };
-  list.add("window", checkWindow(window, issuedAt));
+  list.add("window", checkKeyWindow(window, issuedAt));
 }
 
 /**
  * Runs the checks from `header` to `window`. The key comes before the claims: the thief of a key can sign any claim.
- * @param own as for {@link readHeaderOf}
+ * @param own as for {@link readHeaderOfType}
  */
-export async function checkSigned(
+export async function checkSignatureAndKey(
   list: CheckList,
   jws: CompactJws,
   options: VerifyOptions,
   own: string | null,
 ): Promise<Signed> {
   const { keys } = options;
-  const { kid } = list.read("header", readHeaderOf(own, jws.protectedHeader), outcomes.header);
+  const { kid } = list.read("header", readHeaderOfType(own, jws.protectedHeader), outcomes.header);
   list.found.kid = kid;
   list.add("keySet", keys.refusal ?? keys.checked);
   list.found.trust = keys.trust;
@@ -195,14 +195,14 @@ export async function checkSigned(
   const finding = list.read("log", logged);
   list.add("log", finding?.outcome ?? outcomes.noProof);
   list.found.log = finding?.evidence ?? null;
-  const payload = list.read("claims", readJwsObject(jws.payload, "payload"));
+  const payload = list.read("claims", readJwsPart(jws.payload, "payload"));
   const issuedAt = list.read("claims", readIssuedAt(payload));
   checkKey(list, key, issuedAt, finding);
   return { payload, issuedAt, kid, lists };
 }
 
 function checkTime(claims: SharedClaims, options: VerifyOptions): CheckOutcome | Refusal {
-  const { nowSeconds, toleranceSeconds } = readClock(options);
+  const { nowSeconds, toleranceSeconds } = readClockOptions(options);
   const { issuedAtSeconds, expiresSeconds, notBeforeSeconds } = claims;
   const latestSeconds = nowSeconds + toleranceSeconds;
   if (issuedAtSeconds > latestSeconds) return refuse("ISSUED_IN_FUTURE");
@@ -230,7 +230,7 @@ function checkStatus(list: CheckList, claims: Claims, lists: Signed["lists"], op
   if (lists === null) return outcomes.noList;
   if (claims.status === null) return outcomes.noPlace;
   const query = { issuer, signedSeconds: claims.issuedAtSeconds, isYes, maxAgeSeconds };
-  const found = findStatus(claims.status, lists, { ...query, ...readClock(options) });
+  const found = findStatus(claims.status, lists, { ...query, ...readClockOptions(options) });
   if (found instanceof Refusal) return found;
   list.found.statusList = found;
   const by = `the status list of ${found.signedAt}`;
@@ -241,12 +241,12 @@ function checkStatus(list: CheckList, claims: Claims, lists: Signed["lists"], op
 }
 
 /** Throws TypeError if an option is wrong: the caller's mistake must not look like a verdict on the envelope. */
-export function assertOptions(options: VerifyOptions): void {
+export function assertVerifyOptions(options: VerifyOptions): void {
   const { issuer, audience, maxListAgeSeconds = 0, statusLists = [] } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
     throw new TypeError("verifyEnvelope needs the audience");
-  readClock(options);
+  readClockOptions(options);
   if (!(maxListAgeSeconds >= 0)) throw new TypeError("maxListAgeSeconds is not a duration");
   if (!Array.isArray(statusLists) || statusLists.some((list) => typeof list !== "string"))
     throw new TypeError("statusLists is not an array of texts");
@@ -269,16 +269,16 @@ export async function verifyEnvelope(
   input: string | JsonValue,
   options: VerifyOptions,
 ): Promise<Verification> {
-  assertOptions(options);
-  return runChecks(async (list) => {
+  assertVerifyOptions(options);
+  return runVerificationChecks(async (list) => {
     const { jws, outer } = list.read("form", readForm(input));
     list.add("form", outer === null ? outcomes.bare : outcomes.envelope);
-    const { payload, issuedAt, kid, lists } = await checkSigned(list, jws, options, null);
+    const { payload, issuedAt, kid, lists } = await checkSignatureAndKey(list, jws, options, null);
     const claims = list.read("claims", readClaims(payload, issuedAt));
     checkExpectedClaims(list, claims, options);
-    const difference = outer === null ? outcomes.noOuter : findOuterDifference(outer, claims, kid);
+    const difference = outer === null ? outcomes.noOuter : findEnvelopeDifference(outer, claims, kid);
     list.add("outer", difference ?? outcomes.outer);
     list.add("status", checkStatus(list, claims, lists, options));
-    list.found.age = computeAge(claims, readClock(options).nowSeconds);
+    list.found.age = computeAnswerAge(claims, readClockOptions(options).nowSeconds);
   });
 }

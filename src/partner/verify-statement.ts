@@ -1,20 +1,20 @@
 /** Verifies one signed statement over a list offline (decision D16.2). */
 
-import { decodeHash } from "./base64.ts";
-import { canonicalJson } from "./canonical-json.ts";
+import { decodeBase64Hash } from "./base64.ts";
+import { formatCanonicalJson } from "./canonical-json.ts";
 import {
+  allowNull,
+  findFirstDifference,
   findSharedDifference,
-  firstDifference,
   isBoolean,
   isInteger,
-  isNullOr,
   isObjectOf,
   isOneOf,
   isText,
   isTextList,
   readTimeLimits,
 } from "./claims.ts";
-import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
+import { licenseStatuses, type StatementRow, statementJwsType, statementRowHashPrefix } from "./contract.ts";
 import { refuseNonEnvelope } from "./input.ts";
 import { type CompactJws, isStatement } from "./jws.ts";
 import { hashOfLeaf, isSameHash, rootOfLeaves } from "./merkle-proof.ts";
@@ -22,18 +22,18 @@ import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 import {
   passedCheck,
-  runChecks,
+  runVerificationChecks,
   type SharedClaims,
-  type Stated,
+  type StatementContent,
   type StatementVerification,
   skippedCheck,
 } from "./verification.ts";
 import {
-  assertOptions,
+  assertVerifyOptions,
   checkExpectedClaims,
-  checkSigned,
-  readGiven,
-  splitGiven,
+  checkSignatureAndKey,
+  readJsonOrJws,
+  splitReceivedJws,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
@@ -58,12 +58,12 @@ const maxRows = 2_000;
 
 const rowRule = isObjectOf({
   row: (value) => isInteger(value) && Number(value) >= 1,
-  tId: isNullOr(isInteger),
-  regNo: isNullOr(isText),
+  tId: allowNull(isInteger),
+  regNo: allowNull(isText),
   eligible: isBoolean,
   status: isOneOf(licenseStatuses),
   reasons: isTextList,
-  nameMatches: isNullOr(isBoolean),
+  nameMatches: allowNull(isBoolean),
 });
 
 function isRow(value: JsonValue): boolean {
@@ -72,8 +72,8 @@ function isRow(value: JsonValue): boolean {
 }
 
 /** Hashes a strictly read row as a leaf (RFC 6962 section 2.1): a fixed line, then the row as RFC 8785 JSON. */
-export function rowLeafHash(row: StatementRow): Promise<Uint8Array<ArrayBuffer>> {
-  return hashOfLeaf(new TextEncoder().encode(`${statementRowPrefix}${canonicalJson(row)}`));
+export function leafHashOfRow(row: StatementRow): Promise<Uint8Array<ArrayBuffer>> {
+  return hashOfLeaf(new TextEncoder().encode(`${statementRowHashPrefix}${formatCanonicalJson(row)}`));
 }
 
 function malformed(detail: string): Refusal {
@@ -90,20 +90,20 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
 
 /** Splits a statement, its text or the result of `readStrictJson`, into its JWS and its rows. Verifies no signature. */
 export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
-  const given = readGiven(input);
+  const given = readJsonOrJws(input);
   if (given instanceof Refusal) return given;
   if (!isStatement(given)) return refuseNonEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
   if (!isJsonObject(given))
     return malformed("The rows are missing: the signature alone says nothing of anybody.");
   if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");
-  const jws = splitGiven(given.signature);
+  const jws = splitReceivedJws(given.signature);
   if (jws instanceof Refusal) return jws;
   const rows = readRows(given);
   return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
 /** A statement's claims, checked for their types only. Issuer, audience and times are compared later. */
-type StatementClaims = SharedClaims & Omit<Stated, "rows"> & { readonly rowsRoot: Uint8Array };
+type StatementClaims = SharedClaims & Omit<StatementContent, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isInteger(value) && Number(value) >= 0;
 const rules = {
@@ -112,13 +112,13 @@ const rules = {
   jti: isText,
   purpose: isText,
   policyVersion: isText,
-  list: isObjectOf({ name: isText, reference: isNullOr(isText) }),
+  list: isObjectOf({ name: isText, reference: allowNull(isText) }),
   summary: isObjectOf({
     ...{ listed: isCount, distinct: isCount, found: isCount, eligible: isCount },
     percentEligible: (value) => typeof value === "number",
     byReason: (value) => isJsonObject(value) && Object.values(value).every(isCount),
   }),
-  rowsRoot: (value: JsonValue | undefined) => typeof value === "string" && decodeHash(value) !== null,
+  rowsRoot: (value: JsonValue | undefined) => typeof value === "string" && decodeBase64Hash(value) !== null,
 } as const;
 
 function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): StatementClaims | Refusal {
@@ -130,19 +130,19 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   if (wrong !== undefined) return refuse("CLAIM_TYPE", `The claim ${wrong} is malformed.`);
   const limits = readTimeLimits(payload);
   if (limits instanceof Refusal) return limits;
-  const { purpose, policyVersion, list, summary } = payload as unknown as Stated;
+  const { purpose, policyVersion, list, summary } = payload as unknown as StatementContent;
   return {
     ...{ purpose, policyVersion, list, summary, issuedAtSeconds, ...limits },
     issuer: String(payload.iss),
     audience: String(payload.aud),
     verificationId: String(payload.jti),
     result: null,
-    rowsRoot: decodeHash(String(payload.rowsRoot)) as Uint8Array,
+    rowsRoot: decodeBase64Hash(String(payload.rowsRoot)) as Uint8Array,
   };
 }
 
 async function rootOfRows({ rows }: StatementForm): Promise<Uint8Array> {
-  return rootOfLeaves(await Promise.all(rows.map(rowLeafHash)));
+  return rootOfLeaves(await Promise.all(rows.map(leafHashOfRow)));
 }
 
 /** Compares the rows (by the `root` over them) and unsigned members with the claims; `kid` is the header's key id. */
@@ -157,7 +157,7 @@ function findDifference(
   const isAll = rows.length === summary.listed;
   if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
   for (const [member, signed] of Object.entries({ purpose, policyVersion, list, summary })) {
-    const path = firstDifference(signed as unknown as JsonValue, given[member], member);
+    const path = findFirstDifference(signed as unknown as JsonValue, given[member], member);
     if (path !== null)
       return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   }
@@ -182,12 +182,12 @@ export async function verifyStatement(
   input: string | JsonValue,
   options: StatementOptions,
 ): Promise<StatementVerification> {
-  assertOptions(options);
-  let statement: Stated | null = null;
-  const verification = await runChecks(async (list) => {
+  assertVerifyOptions(options);
+  let statement: StatementContent | null = null;
+  const verification = await runVerificationChecks(async (list) => {
     const form = list.read("form", readStatementForm(input), outcomes.form);
     const root = await rootOfRows(form);
-    const { payload, issuedAt, kid } = await checkSigned(list, form.jws, options, statementType);
+    const { payload, issuedAt, kid } = await checkSignatureAndKey(list, form.jws, options, statementJwsType);
     const claims = list.read("claims", readStatementClaims(payload, issuedAt));
     const { purpose, policyVersion, list: label, summary } = claims;
     statement = { purpose, policyVersion, list: label, summary, rows: null };

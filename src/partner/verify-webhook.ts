@@ -1,6 +1,6 @@
 /** Verifies a received webhook delivery (contract C21). */
 
-import { concatenate, fromHex } from "./bytes.ts";
+import { concatenateBytes, fromHex } from "./bytes.ts";
 import type { WebhookEvent } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
@@ -40,7 +40,7 @@ export type WebhookInput = {
  * Finds damage in a secret, which must be visible ASCII: a damaged secret would refuse every genuine delivery.
  * @returns a sentence that repeats nothing of the secret; null if the secret is sound
  */
-export function findSecretProblem(secret: string): string | null {
+export function findWebhookSecretProblem(secret: string): string | null {
   if (/^(?:\uFEFF|\uFFFD|\u00FF\u00FE|\u00FE\u00FF|\u00EF\u00BB\u00BF)/.test(secret))
     return "It begins with a byte order mark, or is in UTF-16: save it as UTF-8 without a mark.";
   if (secret.includes("\0")) return "It is in UTF-16: save it as UTF-8 without a mark.";
@@ -65,7 +65,7 @@ async function areSigned(
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", utf8.encode(secret), algorithm, false, ["verify"]);
   const body = typeof rawBody === "string" ? utf8.encode(rawBody) : rawBody;
-  const message = concatenate([utf8.encode(`${timestamp}.`), body]);
+  const message = concatenateBytes([utf8.encode(`${timestamp}.`), body]);
   // WebCrypto compares in constant time.
   return Promise.all(signatures.map((hex) => crypto.subtle.verify("HMAC", key, fromHex(hex), message)));
 }
@@ -98,7 +98,7 @@ function refused(reason: WebhookRefusalReason, timestamp: number | null): Webhoo
 export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerification> {
   const { rawBody, signature, secret, now = new Date(), toleranceSeconds = contractToleranceSeconds } = input;
   if (secret === "") throw new TypeError("verifyWebhook needs the webhook secret");
-  const problem = findSecretProblem(secret);
+  const problem = findWebhookSecretProblem(secret);
   if (problem !== null) throw new TypeError(`The webhook secret cannot be read. ${problem}`);
   if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   const match = headerPattern.exec(signature);

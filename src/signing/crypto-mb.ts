@@ -1,19 +1,19 @@
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { type Address, findLibrary, fixedBytes, type Library, openLibrary } from "../foreign.ts";
+import { type Address, type CLibrary, findCLibrary, fixedBytes, openCLibrary } from "../foreign.ts";
 import { hashBytes } from "./engine.ts";
 
 /** How many signatures one call of crypto_mb makes. A call takes the same time if it makes fewer. */
 export const laneCount = 8;
 
 export type CryptoMb = Awaited<ReturnType<typeof openCryptoMb>>;
-export type EightfoldKey = ReturnType<typeof createEightfoldKey>;
+export type CryptoMbKey = ReturnType<typeof createEightfoldKey>;
 
 /** The path of Intel's crypto_mb library in the folders of Linux distributions; undefined if it is not installed. */
-export const findCryptoMb = () => findLibrary("libcrypto_mb.so.11");
+export const findCryptoMb = () => findCLibrary("libcrypto_mb.so.11");
 
 /** Whether Linux reports that the processor has AVX-512 IFMA, the instructions that crypto_mb needs. */
-export function hasProcessorForCryptoMb(): boolean {
+export function canProcessorRunCryptoMb(): boolean {
   try {
     return /^flags\b.* avx512ifma\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
   } catch {
@@ -40,7 +40,7 @@ const publicExponent = [1, 0, 1];
 
 /** Opens Intel's crypto_mb in this thread. @throws Error if it cannot be loaded, or the processor lacks AVX-512 IFMA */
 export async function openCryptoMb(file: string) {
-  const library = await openLibrary(file, functions);
+  const library = await openCLibrary(file, functions);
   // Comes first: on a processor without AVX-512 IFMA, crypto_mb's other functions would crash the process.
   if (library.functions.mbx_is_crypto_mb_applicable(0) === 0)
     throw new Error("this processor has no AVX-512 IFMA");
@@ -56,7 +56,7 @@ export async function openCryptoMb(file: string) {
 }
 
 /** The library's methods for keys of `bits` bits, and the memory that they need; null if it has none for that size. */
-function methodsFor({ functions: mbx }: Library<typeof functions>, bits: number) {
+function methodsFor({ functions: mbx }: CLibrary<typeof functions>, bits: number) {
   const [signing, checking] = [mbx.mbx_RSA_private_crt_Method(bits), mbx.mbx_RSA_pub65537_Method(bits)];
   if (signing === null || checking === null) return null;
   const scratchBytes = Math.max(...[signing, checking].map(mbx.mbx_RSA_Method_BufSize));
@@ -98,7 +98,7 @@ function derValues(der: Uint8Array): Uint8Array[] {
 }
 
 function createEightfoldKey(
-  { functions: mbx, addressOf, numberOf }: Library<typeof functions>,
+  { functions: mbx, addressOf, numberOf }: CLibrary<typeof functions>,
   { bits, signing, checking, scratchBytes }: NonNullable<ReturnType<typeof methodsFor>>,
   numbers: NonNullable<ReturnType<typeof readNumbers>>,
 ) {

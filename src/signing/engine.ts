@@ -25,7 +25,7 @@ export type Engine = {
 };
 
 /** An engine that signs hashes synchronously, in the calling thread. */
-export type HashEngine = Omit<Engine, "sign"> & {
+export type HashSigner = Omit<Engine, "sign"> & {
   sign(kid: string, messages: readonly Pick<SigningInput, "hash">[]): Uint8Array[];
 };
 

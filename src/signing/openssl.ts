@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../domain/errors.ts";
-import { findLibrary, fixedBytes, openLibrary } from "../foreign.ts";
+import { findCLibrary, fixedBytes, openCLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
-import { type CryptoMb, type EightfoldKey, laneCount, openCryptoMb } from "./crypto-mb.ts";
-import { copyTestKey, type HashEngine, hashBytes, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
+import { type CryptoMb, type CryptoMbKey, laneCount, openCryptoMb } from "./crypto-mb.ts";
+import { copyTestKey, type HashSigner, hashBytes, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
 import { minGroupSize } from "./queue.ts";
 
 export type OpensslOptions = {
@@ -14,13 +14,13 @@ export type OpensslOptions = {
 };
 
 /** A private key in OpenSSL, and also in crypto_mb if crypto_mb supports it. */
-type OpensslKey = { readonly loaded: LoadedKey; lanes: EightfoldKey | null };
+type OpensslKey = { readonly loaded: LibcryptoKey; lanes: CryptoMbKey | null };
 
 /** crypto_mb is used only if eight signatures take it at most this share of OpenSSL's time; usually they take half. */
 const maxPart = 0.8;
 
 /** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
-export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> {
+export async function openOpenssl(options: OpensslOptions): Promise<HashSigner> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
@@ -62,7 +62,7 @@ function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | n
 }
 
 /** Loads a key into crypto_mb. @returns null if crypto_mb does not support it, or signs otherwise than OpenSSL */
-function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): EightfoldKey | null {
+function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LibcryptoKey): CryptoMbKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
   const [made] = lanes?.sign([selfTestHash]) ?? [];
   const right = loaded.sign(selfTestHash);
@@ -120,14 +120,14 @@ async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
 }
 
 type Libcrypto = Awaited<ReturnType<typeof openLibcrypto>>;
-export type LoadedKey = ReturnType<Libcrypto["loadKey"]>;
+export type LibcryptoKey = ReturnType<Libcrypto["loadKey"]>;
 
 const pkcs1Padding = 1;
 /** The length of the longest signature: OpenSSL accepts RSA keys of up to 16,384 bits. */
 const outputBytes = 16_384 / 8;
 
 /** The path of OpenSSL 3 in the folders of Linux distributions; undefined if it is not installed. */
-export const findLibcrypto = () => findLibrary("libcrypto.so.3");
+export const findLibcrypto = () => findCLibrary("libcrypto.so.3");
 
 const functions = {
   OpenSSL_version_num: { args: [], returns: "u32" },
@@ -144,7 +144,7 @@ const functions = {
 
 /** Opens OpenSSL's library in this thread. @throws Error if it cannot be loaded, or is not version 3 */
 export async function openLibcrypto(file: string) {
-  const { functions: openssl, addressOf, numberOf } = await openLibrary(file, functions);
+  const { functions: openssl, addressOf, numberOf } = await openCLibrary(file, functions);
   const version = openssl.OpenSSL_version_num() >>> 0;
   if (version >>> 28 !== 3) throw new Error("libcrypto is not version 3");
   const sha256 = openssl.EVP_sha256();

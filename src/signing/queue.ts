@@ -88,7 +88,7 @@ function createCalls() {
 export type SignedGroup = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
 
 /** A signer outside the queue's own thread, such as a signer thread. */
-export type QueueHelper = {
+export type SigningHelper = {
   /** The most signatures in one group. */
   readonly groupSize: number;
   /** How many groups it may have at a time; 0 while it cannot sign. */
@@ -98,7 +98,7 @@ export type QueueHelper = {
 };
 
 export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
-  readonly helpers: readonly QueueHelper[];
+  readonly helpers: readonly SigningHelper[];
   /** Signs in the queue's own thread; null if only helpers sign. */
   readonly inPlace: ((kid: string, messages: readonly SigningInput[]) => Uint8Array[]) | null;
   /** How many threads make signatures now. A thread that has not started, or cannot, shortens no wait. */

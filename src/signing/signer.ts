@@ -1,28 +1,28 @@
 import { availableParallelism } from "node:os";
-import type { SigningEngine } from "../config.ts";
+import type { SigningEngineChoice } from "../config.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { decryptPkcs8, type KeyRing, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerialQueue } from "../domain/serial.ts";
 import { log } from "../logger.ts";
-import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
-import { type Engine, type HashEngine, noKeyError, openWebCrypto } from "./engine.ts";
+import { canProcessorRunCryptoMb, findCryptoMb } from "./crypto-mb.ts";
+import { type Engine, type HashSigner, noKeyError, openWebCrypto } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
-import { createSigningQueue, type QueueHelper } from "./queue.ts";
+import { createSigningQueue, type SigningHelper } from "./queue.ts";
 import { createSignerThreads, type SignerThreadOptions } from "./threads.ts";
 
 export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
   /** `auto` chooses OpenSSL, with crypto_mb for groups, unless OpenSSL fails the known-answer test or is slower. */
-  readonly engine: SigningEngine;
+  readonly engine: SigningEngineChoice;
   /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
   readonly cryptoMbFile?: string | undefined;
   /** The signer threads; unused if WebCrypto signs, which has the runtime's own threads. */
   readonly threads?: Pick<SignerThreadOptions, "count" | "start" | "clock">;
 };
 
-export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
+export type ServiceSigner = Awaited<ReturnType<typeof openSigner>>;
 
 /** WebCrypto is chosen only if OpenSSL takes more than this multiple of its time: the short measurement is inexact. */
 const tolerance = 1.1;
@@ -81,7 +81,7 @@ export async function openSigner(options: SignerOptions) {
       engine.name === "openssl" &&
       options.engine === "auto" &&
       file === undefined &&
-      hasProcessorForCryptoMb(),
+      canProcessorRunCryptoMb(),
     /** Loads a ring's active and pending keys, one ring after the other. Other keys go when the calls that wait are signed. */
     load: (ring: KeyRing) => inTurn(() => load(ring)),
     async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
@@ -101,10 +101,10 @@ export async function openSigner(options: SignerOptions) {
 }
 
 /** Wraps WebCrypto as helpers of a queue, each of which makes one signature at a time. */
-function runtimeHelpers(engine: Engine): QueueHelper[] {
+function runtimeHelpers(engine: Engine): SigningHelper[] {
   const cores = availableParallelism();
   let underWay = 0;
-  const helper: QueueHelper = {
+  const helper: SigningHelper = {
     groupSize: 1,
     slots: () => 1,
     async sign(kid, messages) {
@@ -124,8 +124,8 @@ function runtimeHelpers(engine: Engine): QueueHelper[] {
 }
 
 /** The chosen engine. `inPlace` signs in the calling thread; it is null for WebCrypto, which cannot. */
-type Choice = { engine: Engine; inPlace: HashEngine["sign"] | null; reason: string | null };
-const withOpenssl = (engine: HashEngine): Choice => ({ engine, inPlace: engine.sign, reason: null });
+type Choice = { engine: Engine; inPlace: HashSigner["sign"] | null; reason: string | null };
+const withOpenssl = (engine: HashSigner): Choice => ({ engine, inPlace: engine.sign, reason: null });
 
 async function openEngine({ engine, library }: SignerOptions, file: string | undefined): Promise<Choice> {
   if (engine === "webcrypto") return { engine: await openWebCrypto(), inPlace: null, reason: null };
@@ -142,9 +142,9 @@ async function openEngine({ engine, library }: SignerOptions, file: string | und
 }
 
 /** Chooses between OpenSSL and WebCrypto. @param openssl the engine, or the reason why it cannot be used */
-async function choose(openssl: HashEngine | string): Promise<Choice> {
+async function choose(openssl: HashSigner | string): Promise<Choice> {
   const webCrypto = await openWebCrypto().catch(messageOf);
-  const isFaster = (one: HashEngine) =>
+  const isFaster = (one: HashSigner) =>
     typeof webCrypto === "string" || one.signatureMs <= webCrypto.signatureMs * tolerance;
   if (typeof openssl === "object" && isFaster(openssl)) {
     log.info("signing with OpenSSL", { detail: openssl.description });

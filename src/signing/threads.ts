@@ -6,7 +6,7 @@ import { configureLog, log } from "../logger.ts";
 import { laneCount } from "./crypto-mb.ts";
 import type { SigningInput } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
-import type { QueueHelper, SignedGroup } from "./queue.ts";
+import type { SignedGroup, SigningHelper } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
@@ -55,7 +55,7 @@ export function createSignerThreads(options: SignerThreadOptions) {
   const threads = Array.from({ length: options.count }, () => createThread(options, onDeath));
   const ready = () => threads.filter(({ isReady }) => isReady());
   return {
-    helpers: threads satisfies readonly QueueHelper[],
+    helpers: threads satisfies readonly SigningHelper[],
     /** Loads a key into each running thread. @param copy makes a copy of the key, which is moved into a thread */
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
       for (const thread of ready()) thread.load([kid, copy()]);

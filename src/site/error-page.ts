@@ -3,9 +3,9 @@
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { AppEnv } from "../http/context.ts";
-import { acceptsMediaType, problemResponse } from "../http/problem.ts";
-import { formatLanguageQuery, type Language, type Texts } from "./language.ts";
+import type { HonoEnv } from "../http/context.ts";
+import { acceptsMediaType, createProblemResponse } from "../http/problem.ts";
+import { formatLanguageQuery, type Language, type SiteTexts } from "./language.ts";
 import { type Markup, pathToRoot, sendFreshPage } from "./shell.ts";
 
 /** Matches the API's paths, but not the pages among them. On these paths, browsers too get the contract's JSON for a failure. */
@@ -15,10 +15,10 @@ export function acceptsHtml(c: Context): boolean {
   return acceptsMediaType(c.req.header("Accept"), "text/html");
 }
 
-type Words = Texts["failures"][500];
+type Words = SiteTexts["failures"][500];
 
 /** Finds the texts of an HTTP status. A 4xx without texts of its own has those of 405, a 5xx those of 500. */
-function wordsFor(status: number, { failures }: Texts): Words {
+function wordsFor(status: number, { failures }: SiteTexts): Words {
   const own = (failures as Readonly<Record<number, Words>>)[status];
   return own ?? (status < 500 ? failures[405] : failures[500]);
 }
@@ -40,8 +40,8 @@ ${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)
 type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
 
 /** Answers a failure. A browser gets an HTML page, except on the API's paths; other callers get JSON. */
-export function sendFailure(error: Error, c: Context<AppEnv>): Response | Promise<Response> {
-  const response = problemResponse(error, c);
+export function sendFailure(error: Error, c: Context<HonoEnv>): Response | Promise<Response> {
+  const response = createProblemResponse(error, c);
   const { path } = c.req;
   if (!acceptsHtml(c) || apiPath.test(path)) return response;
   const status = response.status as ContentfulStatusCode;

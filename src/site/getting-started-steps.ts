@@ -1,7 +1,7 @@
 /** The commands and programs of the getting-started page. */
 
 import written from "../../data/examples/getting-started.sh" with { type: "text" };
-import { defaultTeacher, stateTeachers } from "../domain/sandbox/teachers.ts";
+import { defaultTeacher, statusExampleTeachers } from "../domain/sandbox/teachers.ts";
 import languages from "./examples.bundle.json" with { type: "json" };
 
 type Example = { readonly file: string; readonly source: string };
@@ -24,7 +24,7 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
 /** The examples of data/examples, which .ci/bundles.ts bundles. The first language is the default. */
 export const codeLanguages = languages as unknown as readonly [CodeLanguage, ...CodeLanguage[]];
 
-export type GuideContext = {
+export type GuideValues = {
   /** The service's public URL, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
@@ -40,7 +40,7 @@ export type GuideContext = {
   readonly hasContact: boolean;
 };
 
-const [valid, expired] = stateTeachers;
+const [valid, expired] = statusExampleTeachers;
 const regNo = valid?.regNo ?? "";
 const asked = {
   regNo,
@@ -77,7 +77,10 @@ const partsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly
 });
 
 /** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
-export function listStepCommands(step: GuideStep, { issuer, apiKey, partnerId, code }: GuideContext): string {
+export function formatStepCommands(
+  step: GuideStep,
+  { issuer, apiKey, partnerId, code }: GuideValues,
+): string {
   if (step === "prepare") return code.prepare ?? "";
   const { file } = code[exampleKinds.find((kind) => kind === step) ?? "receive"];
   const values: Readonly<Record<string, unknown>> = {
@@ -91,7 +94,7 @@ export function listStepCommands(step: GuideStep, { issuer, apiKey, partnerId, c
 }
 
 /** The calls of the page's buttons, in order. Paths are relative to the page's URL. */
-export const tryCalls = [
+export const buttonCalls = [
   ["me", "GET", "me"],
   ["watch", "PUT", asked.watched],
   ["cause", "POST", "getting-started/events"],

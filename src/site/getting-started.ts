@@ -1,10 +1,15 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
-import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
+import {
+  demoPartner,
+  type SandboxTeacher,
+  statusExampleTeachers,
+  trapExampleTeachers,
+} from "../domain/sandbox/teachers.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/context.ts";
-import { demoForCaller } from "../http/local-caller.ts";
+import { demoPartnerForCaller } from "../http/local-caller.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { formatLanguageQuery, type Language } from "./language.ts";
@@ -21,7 +26,7 @@ const texts = loadSentences(written);
 export const sendGettingStarted: PageHandler = (c) => {
   const { service, options } = c.get("parts");
   const sandbox = service.keyKind === "test";
-  const demo = demoForCaller(c, options.demo);
+  const demo = demoPartnerForCaller(c, options.demo);
   const code = codeLanguages.find(({ id }) => id === c.req.query("code")) ?? codeLanguages[0];
   const about = {
     path: "/v1/inter-agency/getting-started",
@@ -61,7 +66,7 @@ export const causeSandboxEvent: PageHandler = async (c) => {
   const { demo, causeEvent } = c.get("parts").options;
   const origin = c.req.header("Origin") ?? "";
   const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
-  if (causeEvent === undefined || demoForCaller(c, demo) === null || !isOwn) return c.notFound();
+  if (causeEvent === undefined || demoPartnerForCaller(c, demo) === null || !isOwn) return c.notFound();
   c.header("Cache-Control", "no-store");
   return c.json(await causeEvent());
 };
@@ -78,10 +83,10 @@ const exampleFiles = new Map(
 export const sendExampleFile: PageHandler = (c) =>
   exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
-const operatorOf = ({ hasContact }: steps.GuideContext) =>
+const operatorOf = ({ hasContact }: steps.GuideValues) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
-function keyStateOf({ offered, sandbox }: steps.GuideContext): keyof typeof texts.keyHere {
+function keyStateOf({ offered, sandbox }: steps.GuideValues): keyof typeof texts.keyHere {
   if (offered) return "offered";
   return sandbox ? "sandbox" : "live";
 }
@@ -95,8 +100,8 @@ function listing(
 `;
 }
 
-function run(step: steps.GuideStep, at: steps.GuideContext): Markup {
-  const text = steps.listStepCommands(step, at);
+function run(step: steps.GuideStep, at: steps.GuideValues): Markup {
+  const text = steps.formatStepCommands(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,
@@ -104,7 +109,7 @@ function run(step: steps.GuideStep, at: steps.GuideContext): Markup {
   });
 }
 
-function example(kind: ExampleKind, at: steps.GuideContext): Markup {
+function example(kind: ExampleKind, at: steps.GuideValues): Markup {
   const one = at.code[kind];
   return html`${run(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
@@ -112,7 +117,7 @@ ${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, t
 </details>`;
 }
 
-function guide(at: steps.GuideContext): Markup {
+function guide(at: steps.GuideValues): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -133,7 +138,7 @@ ${sections[id as keyof typeof sections](at)}
 </div>`;
 }
 
-function codeChoice(at: steps.GuideContext): Markup {
+function codeChoice(at: steps.GuideValues): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -144,12 +149,12 @@ ${codeLanguages.map(
 }
 
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
-function tryPlace(at: steps.GuideContext): Markup {
+function tryPlace(at: steps.GuideValues): Markup {
   const { tryIt, commands } = texts;
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
-<ol>${steps.tryCalls.map(
+<ol>${steps.buttonCalls.map(
     ([step, method, path]) =>
       html`<li><button type="button" disabled id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
@@ -159,7 +164,7 @@ function tryPlace(at: steps.GuideContext): Markup {
 </section>`;
 }
 
-const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideContext) => Markup>> = {
+const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideValues) => Markup>> = {
   key: (
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
@@ -173,8 +178,8 @@ ${run("retry", at)}
 ${folded(texts.otherCalls, html`${raw(texts.lookups)}${run("other-calls", at)}`)}
 ${
   at.sandbox
-    ? html`${folded(texts.teachers.title, teacherTable(stateTeachers))}
-${folded(texts.teachers.traps, teacherTable(trapTeachers))}`
+    ? html`${folded(texts.teachers.title, teacherTable(statusExampleTeachers))}
+${folded(texts.teachers.traps, teacherTable(trapExampleTeachers))}`
     : ""
 }`,
   verify: (at) => html`${raw(texts.verify(at.query))}
@@ -203,7 +208,7 @@ ${raw(texts.webhookRules(at.query))}`,
 };
 
 /** Explains deliveries from the sandbox. With shell commands nobody can receive them, so the page suggests another language. */
-function sandboxDelivery(at: steps.GuideContext): Markup {
+function sandboxDelivery(at: steps.GuideValues): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
 ${isServer ? run("sandbox-delivery", at) : ""}`;

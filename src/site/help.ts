@@ -2,15 +2,22 @@ import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
-import { headingId, manualTopics, parseTopicLink, type Topic, titleOf, topicGroups } from "../manual.ts";
+import {
+  headingIdOf,
+  type ManualTopic,
+  manualTopicGroups,
+  manualTopics,
+  parseTopicLink,
+  topicTitleOf,
+} from "../manual.ts";
 import { englishTexts, formatLanguageQuery, type Language } from "./language.ts";
-import { type Page, sendCachedPage } from "./shell.ts";
+import { type SitePage, sendCachedPage } from "./shell.ts";
 
 const folder = "/v1/inter-agency/help/";
 const { manual } = englishTexts;
 
 /** Sends the contents of the operator's manual, whose topics `tvs help` prints too. */
-export const sendManual: PageHandler = (c) => sendCachedPage(c, { path: folder }, contentsPage);
+export const sendManualContents: PageHandler = (c) => sendCachedPage(c, { path: folder }, contentsPage);
 
 export const sendManualTopic: PageHandler = (c) => {
   const found = manualTopics.find(({ name }) => name === c.req.param("topic"));
@@ -18,14 +25,14 @@ export const sendManualTopic: PageHandler = (c) => {
   return sendCachedPage(c, { path: `${folder}${found.name}` }, (language) => topicPage(found, language));
 };
 
-type HelpPage = Pick<Page, "title" | "description" | "main" | "languages">;
+type HelpPage = Pick<SitePage, "title" | "description" | "main" | "languages">;
 
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
   const query = formatLanguageQuery(language);
-  const item = (topic: Topic) =>
-    html`<li><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
-  const sections = topicGroups.map(
+  const item = (topic: ManualTopic) =>
+    html`<li><a href="${topic.name}${query}">${topicTitleOf(topic)}</a><br>${topic.summary}</li>`;
+  const sections = manualTopicGroups.map(
     (group) => html`<section lang="en"><h2>${group.title}</h2>
 <ul>
 ${group.topics.map(item)}
@@ -38,12 +45,12 @@ ${sections}<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
   return { title: manual.title, description: manual.about, main };
 }
 
-async function topicPage(topic: Topic, language: Language): Promise<HelpPage> {
+async function topicPage(topic: ManualTopic, language: Language): Promise<HelpPage> {
   const query = formatLanguageQuery(language);
   const text = raw(await renderedHtml(topic.text, query));
   const main = html`<p class="up screen"><a href="./${query}">${manual.title}</a></p>
 ${text}<p><a href="./${query}">${manual.all}</a></p>`;
-  return { title: titleOf(topic), description: topic.summary, main, languages: false };
+  return { title: topicTitleOf(topic), description: topic.summary, main, languages: false };
 }
 
 /** Renders a topic as HTML. The Markdown is a file of this program, so the HTML needs no sanitizer. */
@@ -55,7 +62,7 @@ async function renderedHtml(markdown: string, query: string): Promise<string> {
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth, text }) {
-        return `<h${depth} id="${headingId(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+        return `<h${depth} id="${headingIdOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
       },
       table(token) {
         plain.parser = this.parser;

@@ -7,16 +7,16 @@ import { loadSentences } from "./texts/sentences.ts";
 const pages = loadSentences(written);
 export const englishTexts = { ...pages, lookup: { ...pages.lookup, ...statuses }, envelopeForm };
 
-export type Texts = typeof englishTexts;
+export type SiteTexts = typeof englishTexts;
 
 /** Texts by language tag (BCP 47). To add a language, such as Hausa (`ha`), add a folder to data/texts and a line here. */
-const languages: Readonly<Record<string, Texts>> = { en: englishTexts };
+const languages: Readonly<Record<string, SiteTexts>> = { en: englishTexts };
 
 const fallback = "en";
 
 export type Language = {
   readonly tag: string;
-  readonly texts: Texts;
+  readonly texts: SiteTexts;
   /** True if the page's URL has `?lang=`; links on the page then repeat it. */
   readonly asked?: boolean;
 };

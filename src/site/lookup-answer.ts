@@ -6,30 +6,30 @@ import type { Settings } from "../domain/settings.ts";
 import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
 import {
   cleanTerm,
-  correctTerm,
+  correctTypingErrors,
   guessRegNo,
   maxTermLength,
   type TermKind,
-  termKind,
+  termKindOf,
 } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import { dayInWords } from "../partner/date-time.ts";
-import type { Texts } from "./language.ts";
+import { formatDayInWords } from "../partner/date-time.ts";
+import type { SiteTexts } from "./language.ts";
 import type { Markup } from "./shell.ts";
 
 const exampleRegNo = "TR/2019/LA/000001";
 
-export type SearchTermInput =
+export type ParsedSearchTerm =
   | { readonly term: string; readonly kind: TermKind }
-  | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
+  | { readonly term: string; readonly problem: (texts: SiteTexts["lookup"]) => string };
 
 /** Reads a term that a person has typed or pasted. A well-formed registration number is not corrected, because it may exist. */
-export function parseSearchTerm(text: string): SearchTermInput {
+export function parseSearchTerm(text: string): ParsedSearchTerm {
   const clean = cleanTerm(text);
-  const term = canonicalRegNo(clean) === null ? correctTerm(clean) : clean;
+  const term = canonicalRegNo(clean) === null ? correctTypingErrors(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: ({ tooLong }) => tooLong(maxTermLength) };
-  const kind = termKind(term);
+  const kind = termKindOf(term);
   if (kind === "email" && !/^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(term)) {
     return { term, problem: ({ emailWrong }) => emailWrong };
   }
@@ -46,7 +46,7 @@ export function parseSearchTerm(text: string): SearchTermInput {
  * Makes the link that looks a term up. Links end up in histories, logs and messages, so they contain no personal data.
  * @returns null if the term is personal, or may be: ten digits can be a phone number without its zero
  */
-export function lookupLink(term: string, kind: TermKind | null): string | null {
+export function formatLookupLink(term: string, kind: TermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
   return canShowTerm(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
@@ -54,10 +54,10 @@ export function lookupLink(term: string, kind: TermKind | null): string | null {
 /** True if the page may show the term again. A mistyped term may be a personal number, an e-mail address or a name. */
 export function canShowTerm(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
-  return term.includes("/") || termKind(term) === "tId";
+  return term.includes("/") || termKindOf(term) === "tId";
 }
 
-export type FormState = {
+export type LookupFormState = {
   /** The relative URL that the form is sent to. */
   readonly action: string;
   readonly term?: string;
@@ -65,7 +65,10 @@ export type FormState = {
 };
 
 /** Makes the search form. It is sent by POST, so that no URL, history or log contains the term. */
-export function lookupForm(texts: Texts["lookup"], { action, term = "", error }: FormState): Markup {
+export function renderLookupForm(
+  texts: SiteTexts["lookup"],
+  { action, term = "", error }: LookupFormState,
+): Markup {
   const value = canShowTerm(term) ? term : "";
   const isEmptied = term !== "" && value === "";
   const described = `${error === undefined ? "" : "term-error "}term-hint${isEmptied ? " term-emptied" : ""}`;
@@ -81,7 +84,7 @@ ${error === undefined ? "" : html`aria-invalid="true"`} autocomplete="off" autoc
 }
 
 /** Makes the page with the form, and with `state.error` above the form if the term was malformed. */
-export function lookupQuestion(texts: Texts["lookup"], state: FormState): Markup {
+export function renderLookupFormPage(texts: SiteTexts["lookup"], state: LookupFormState): Markup {
   const problem = html`<div class="notice bad" role="alert" aria-labelledby="problem">
 <h2 id="problem">${texts.problem}</h2>
 <p><a href="#term">${state.error ?? ""}</a></p>
@@ -89,20 +92,20 @@ export function lookupQuestion(texts: Texts["lookup"], state: FormState): Markup
   return html`${state.error === undefined ? "" : problem}
 <h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
-${lookupForm(texts, state)}
+${renderLookupForm(texts, state)}
 <p class="soft after-form">${texts.privacy}</p>`;
 }
 
-type Lookup = Texts["lookup"];
+type Lookup = SiteTexts["lookup"];
 type Found = Extract<PublicAnswer, { found: true }>;
 type Mood = "good" | "warn" | "bad" | "none";
 
 type Answered = {
   readonly answer: PublicAnswer;
   readonly asked: { readonly term: string; readonly kind: TermKind };
-  readonly texts: Texts;
+  readonly texts: SiteTexts;
   readonly settings: Pick<Settings, "issuer" | "timeZone" | "site">;
-  readonly form: FormState;
+  readonly form: LookupFormState;
 };
 
 type Verdict = {
@@ -113,12 +116,12 @@ type Verdict = {
 };
 
 /** Makes the headline and the sentences of an answer. They reveal no more of a licence than the JSON of the public lookup. */
-export function describeLookupVerdict(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
+export function describeLookupVerdict(answer: PublicAnswer, { lookup: texts, locale }: SiteTexts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
   }
   const { name, license } = answer;
-  const words = (date: string | null) => (date === null ? texts.unknown : dayInWords(date, locale));
+  const words = (date: string | null) => (date === null ? texts.unknown : formatDayInWords(date, locale));
   if (license.status === "VALID") {
     const summary = texts.licensedSummary(name, words(license.expiryDate));
     return { word: texts.licensed, mood: "good", summary, means: texts.licensedMeans };
@@ -156,7 +159,7 @@ const printScript =
 /** CSP source that allows the print button's script. The script is inline, which saves a slow phone a round trip. */
 export const printScriptCspSource = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
 
-export function lookupAnswer(answered: Answered): Markup {
+export function renderLookupAnswer(answered: Answered): Markup {
   const { answer, texts, form, settings } = answered;
   const { lookup } = texts;
   const { word, mood, summary, means } = describeLookupVerdict(answer, texts);
@@ -182,14 +185,14 @@ ${answer.found ? wrongRecord(answered) : ""}
 <p><button type="button" id="print" hidden>${lookup.print}</button></p>
 ${sharing(answered)}
 <h2>${lookup.again}</h2>
-${lookupForm(lookup, answer.found ? { action: form.action } : form)}
+${renderLookupForm(lookup, answer.found ? { action: form.action } : form)}
 </div>
 <script type="module">${raw(printScript)}</script>`;
 }
 
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
   const likely = asked.kind === "regNo" ? guessRegNo(asked.term) : null;
-  const href = likely === null ? null : lookupLink(likely, "regNo");
+  const href = likely === null ? null : formatLookupLink(likely, "regNo");
   if (href === null) return "";
   return html`<p>${lookup.didYouMean} <a href="./${href}">${likely}</a>?</p>
 <p>${lookup.didYouMeanWhy}</p>`;
@@ -220,10 +223,10 @@ function wrongRecord({ settings: { site }, texts: { lookup } }: Answered): Marku
 ${how}`;
 }
 
-function factsOf(answer: Found, { lookup, locale }: Texts): Markup[] {
+function factsOf(answer: Found, { lookup, locale }: SiteTexts): Markup[] {
   const { name, tId, state, teacher, certificate, license } = answer;
   const { category } = teacher;
-  const date = (iso: string | null) => (iso === null ? lookup.unknown : dayInWords(iso, locale));
+  const date = (iso: string | null) => (iso === null ? lookup.unknown : formatDayInWords(iso, locale));
   const wordOf = (words: Readonly<Record<string, string>>) => words[certificate.status];
   const word = wordOf(lookup.certificates);
   return [
@@ -269,7 +272,7 @@ function given({ answer, asked, texts, settings: { timeZone } }: Answered): Mark
   const { verifiedAt } = answer;
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
   const isPublic = asked.kind === "regNo" || asked.kind === "tId";
-  const mayLink = lookupLink(asked.term, asked.kind) !== null;
+  const mayLink = formatLookupLink(asked.term, asked.kind) !== null;
   const isLong = isPublic && !mayLink && /\d{10}/.test(asked.term);
   const by = lookup.kinds[isLong ? "longNumber" : asked.kind];
   const shown = mayLink ? `${by} ${asked.term}` : by;
@@ -280,8 +283,8 @@ function given({ answer, asked, texts, settings: { timeZone } }: Answered): Mark
 function sharing({ answer, asked, texts }: Answered): Markup {
   const { lookup } = texts;
   const tId = answer.found ? answer.tId : null;
-  const byId = tId === null ? null : lookupLink(tId, termKind(tId));
-  const href = lookupLink(asked.term, asked.kind) ?? byId;
+  const byId = tId === null ? null : formatLookupLink(tId, termKindOf(tId));
+  const href = formatLookupLink(asked.term, asked.kind) ?? byId;
   if (href === null) return html`<p>${lookup.noLink}</p>`;
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
 }

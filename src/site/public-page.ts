@@ -1,53 +1,53 @@
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { LimitDecision } from "../domain/address-limit.ts";
+import type { RateLimitDecision } from "../domain/address-limit.ts";
 import type { TermKind } from "../domain/teachers/search-term.ts";
-import { type AppEnv, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
-import { markFailure, problemResponse } from "../http/problem.ts";
-import { readForm } from "../http/request-body.ts";
-import type { Texts } from "./language.ts";
+import { type HonoEnv, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
+import { createProblemResponse, setFailureCode } from "../http/problem.ts";
+import { readFormBody } from "../http/request-body.ts";
+import type { SiteTexts } from "./language.ts";
 import {
   describeLookupVerdict,
-  type FormState,
-  lookupAnswer,
-  lookupForm,
-  lookupQuestion,
+  type LookupFormState,
+  type ParsedSearchTerm,
   parseSearchTerm,
   printScriptCspSource,
-  type SearchTermInput,
+  renderLookupAnswer,
+  renderLookupForm,
+  renderLookupFormPage,
 } from "./lookup-answer.ts";
-import { type CspDirectives, type Page, sendFreshPage } from "./shell.ts";
+import { type CspDirectives, type SitePage, sendFreshPage } from "./shell.ts";
 
-type PageContext = Context<AppEnv>;
-type Lookup = Texts["lookup"];
-type Part = (texts: Texts) => Pick<Page, "title" | "description" | "main">;
+type PageContext = Context<HonoEnv>;
+type Lookup = SiteTexts["lookup"];
+type Part = (texts: SiteTexts) => Pick<SitePage, "title" | "description" | "main">;
 
 /** Shows the form, or answers a link (decision D8.1). The page shares answers and limit with `/teacher/verify-license`. */
-export const showLookup = orFailurePage((c) => {
+export const sendLookupPage = orFailurePage((c) => {
   const { regNo, tId } = c.req.query();
   if (regNo !== undefined) return answerLink(c, regNo, "regNo");
   if (tId !== undefined) return answerLink(c, tId, "tId");
   // Only the page without an answer has a description: no other page of the lookup may be in search engines.
   return send(c, 200, ({ lookup }) => {
     const { title, lead: description } = lookup;
-    return { title, description, main: lookupQuestion(lookup, formOf(c)) };
+    return { title, description, main: renderLookupFormPage(lookup, formOf(c)) };
   });
 });
 
-export const answerLookup = orFailurePage((c) => {
+export const answerLookupForm = orFailurePage((c) => {
   if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? ""))
     return refuse(c, 415, ({ formWrong }) => formWrong);
-  return answer(c, async () => parseSearchTerm((await readForm(c)).get("searchTerm") ?? ""));
+  return answer(c, async () => parseSearchTerm((await readFormBody(c)).get("searchTerm") ?? ""));
 });
 
-/** Makes a handler that answers a failure with a page. `problemResponse` sets status and headers and logs the failure. */
+/** Makes a handler that answers a failure with a page. `createProblemResponse` sets status and headers and logs the failure. */
 function orFailurePage(handler: PageHandler): PageHandler {
   return async (c) => {
     try {
       return await handler(c);
     } catch (error) {
-      const { status } = problemResponse(error, c);
+      const { status } = createProblemResponse(error, c);
       if (status === 413) return refuse(c, status, ({ formWrong }) => formWrong);
       return noAnswer(c, status, (texts) => ({
         title: status >= 500 ? texts.failed : texts.refused,
@@ -66,7 +66,7 @@ function answerLink(c: PageContext, text: string, expected: TermKind) {
 }
 
 /** Looks a term up. The lookup is counted before `read`, so that a caller above the limit costs no more work. */
-async function answer(c: PageContext, read: () => SearchTermInput | Promise<SearchTermInput>) {
+async function answer(c: PageContext, read: () => ParsedSearchTerm | Promise<ParsedSearchTerm>) {
   const { service, limit } = c.get("parts");
   const caller = limit(c);
   const decision = caller.lookup();
@@ -83,7 +83,7 @@ async function answer(c: PageContext, read: () => SearchTermInput | Promise<Sear
   const form = { ...formOf(c), term: asked.term };
   const part: Part = (texts) => ({
     title: describeLookupVerdict(found, texts).word,
-    main: lookupAnswer({ answer: found, asked, texts, settings, form }),
+    main: renderLookupAnswer({ answer: found, asked, texts, settings, form }),
   });
   return send(c, 200, part, { "script-src": [printScriptCspSource] });
 }
@@ -94,19 +94,19 @@ function send(c: PageContext, status: number, part: Part, cspDirectives?: CspDir
 }
 
 function refuse(c: PageContext, status: 400 | 413 | 415, problem: (texts: Lookup) => string, term = "") {
-  if (status !== 413) markFailure("REQUEST_INVALID", c);
+  if (status !== 413) setFailureCode("REQUEST_INVALID", c);
   return send(c, status, ({ lookup, shell }) => ({
     title: `${shell.errorPrefix} ${lookup.title}`,
-    main: lookupQuestion(lookup, { ...formOf(c), term, error: problem(lookup) }),
+    main: renderLookupFormPage(lookup, { ...formOf(c), term, error: problem(lookup) }),
   }));
 }
 
 function tooMany(
   c: PageContext,
-  { retryAfterSeconds }: LimitDecision,
+  { retryAfterSeconds }: RateLimitDecision,
   text: "tooManyText" | "tooManyPersonalText",
 ) {
-  markFailure("ADDRESS_QUOTA", c);
+  setFailureCode("ADDRESS_QUOTA", c);
   c.header("Retry-After", String(retryAfterSeconds));
   return noAnswer(c, 429, (texts) => ({
     title: texts.tooMany,
@@ -126,12 +126,12 @@ function noAnswer(
     const main = html`<h1>${title}</h1>
 <div class="notice warn"><p><strong>${note}</strong></p><p>${text}</p></div>
 <h2>${lookup.retry}</h2>
-${lookupForm(lookup, formOf(c))}`;
+${renderLookupForm(lookup, formOf(c))}`;
     return { title: `${shell.errorPrefix} ${title}`, main };
   });
 }
 
-function formOf(c: PageContext): FormState {
+function formOf(c: PageContext): LookupFormState {
   const lang = c.req.query("lang");
   return { action: lang === undefined ? "./" : `./?lang=${encodeURIComponent(lang)}` };
 }

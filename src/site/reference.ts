@@ -4,9 +4,9 @@ import { randomBytes } from "node:crypto";
 import { Scalar } from "@scalar/hono-api-reference";
 import { html } from "hono/html";
 import { sendText } from "../api/public-document.ts";
-import type { Site } from "../domain/site.ts";
-import type { AppEnv, PageHandler } from "../http/context.ts";
-import { demoForCaller } from "../http/local-caller.ts";
+import type { SiteDetails } from "../domain/site.ts";
+import type { HonoEnv, PageHandler } from "../http/context.ts";
+import { demoPartnerForCaller } from "../http/local-caller.ts";
 import { englishTexts } from "./language.ts";
 import css from "./reference.css" with { type: "text" };
 import { htmlContentType, renderPreviewTags, setSecurityHeaders } from "./shell.ts";
@@ -36,12 +36,12 @@ function cspDirectivesOf(nonce: string) {
   };
 }
 
-export const sendReference: PageHandler = async (c) => {
+export const sendApiReference: PageHandler = async (c) => {
   const { service, options } = c.get("parts");
   const { issuer, site } = service.configuration.current().settings;
   const nonce = randomBytes(16).toString("base64");
-  const apiKey = demoForCaller(c, options.demo)?.apiKey;
-  const scalar = Scalar<AppEnv>({
+  const apiKey = demoPartnerForCaller(c, options.demo)?.apiKey;
+  const scalar = Scalar<HonoEnv>({
     ...withoutElsewhere,
     cdn: "docs/scalar.js",
     nonce,
@@ -63,7 +63,7 @@ export const sendReference: PageHandler = async (c) => {
   return sendText(c, html, { type: htmlContentType });
 };
 
-function head({ name }: Site, sandbox: boolean) {
+function head({ name }: SiteDetails, sandbox: boolean) {
   return html`<div class="site"><nav aria-label="${shell.footer}">
 <a href="../../"><strong>${name ?? serviceName}</strong></a>
 <a href="getting-started">${shell.gettingStarted}</a>

@@ -5,13 +5,13 @@ import { Hono } from "hono";
 import { sendOpenApiDocument } from "../api/public-api.ts";
 import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
-import type { AppEnv, PageHandler } from "../http/context.ts";
+import type { HonoEnv, PageHandler } from "../http/context.ts";
 import { causeSandboxEvent, sendExampleFile, sendGettingStarted } from "./getting-started.ts";
-import { sendManual, sendManualTopic } from "./help.ts";
-import { answerLookup, showLookup } from "./public-page.ts";
-import { sendReference } from "./reference.ts";
-import { iconSvg, telephoneLink } from "./shell.ts";
-import { sendEnvelopeFile, sendEnvelopePage, sendEnvelopeWorker } from "./verify-envelope.ts";
+import { sendManualContents, sendManualTopic } from "./help.ts";
+import { answerLookupForm, sendLookupPage } from "./public-page.ts";
+import { sendApiReference } from "./reference.ts";
+import { formatTelephoneLink, iconSvg } from "./shell.ts";
+import { sendVerifyPage, sendVerifyPageFile, sendVerifyPageWorker } from "./verify-envelope.ts";
 
 const api = "/v1/inter-agency";
 
@@ -21,19 +21,19 @@ const leadTo =
   (c) =>
     c.redirect(target, status);
 
-export const pageRoutes = new Hono<AppEnv>()
-  .get("/", showLookup)
-  .post("/", answerLookup)
-  .get("/verify-envelope", sendEnvelopePage)
+export const pageRoutes = new Hono<HonoEnv>()
+  .get("/", sendLookupPage)
+  .post("/", answerLookupForm)
+  .get("/verify-envelope", sendVerifyPage)
   .get("/docs", leadTo("v1/inter-agency/docs"))
   .get(api, leadTo("inter-agency/docs"))
   .get(`${api}/`, leadTo("docs"))
-  .get(`${api}/docs`, sendReference)
+  .get(`${api}/docs`, sendApiReference)
   .get(`${api}/openapi.json`, sendOpenApiDocument)
   .get(`${api}/getting-started`, sendGettingStarted)
   .post(`${api}/getting-started/events`, causeSandboxEvent)
   .get(`${api}/help`, leadTo("help/", 308))
-  .get(`${api}/help/`, sendManual)
+  .get(`${api}/help/`, sendManualContents)
   .get(`${api}/help/:topic`, sendManualTopic);
 
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
@@ -58,7 +58,7 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
   const contacts = [
     ...(email === undefined ? [] : [`mailto:${email}`]),
     ...(url?.startsWith("https:") ? [url] : []),
-    ...(phone === undefined ? [] : [telephoneLink(phone)]),
+    ...(phone === undefined ? [] : [formatTelephoneLink(phone)]),
   ];
   if (contacts.length === 0) return null;
   // Midnight, so that the text and its entity tag are the same all day.
@@ -97,7 +97,7 @@ const sendSiteStyle: PageHandler = (c) => {
 
 const guide = `${api}/getting-started`;
 
-export const fileRoutes = new Hono<AppEnv>()
+export const fileRoutes = new Hono<HonoEnv>()
   .get(
     `${api}/docs/scalar.js`,
     script(() => import("./scalar.bundle.js", { with: { type: "text" } })),
@@ -120,5 +120,5 @@ export const fileRoutes = new Hono<AppEnv>()
   .get("/logo", sendLogo)
   .get("/site.css", sendSiteStyle)
   .get("/icon.svg", (c) => sendDocument(c, publicDocument(iconSvg, "image/svg+xml")))
-  .get("/verify-envelope-worker.js", sendEnvelopeWorker)
-  .get("/verify-envelope/:file", sendEnvelopeFile);
+  .get("/verify-envelope-worker.js", sendVerifyPageWorker)
+  .get("/verify-envelope/:file", sendVerifyPageFile);

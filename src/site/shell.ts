@@ -6,8 +6,8 @@ import { html, raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { compressDocument, sendDocument, sendText } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
-import type { Site } from "../domain/site.ts";
-import type { AppEnv } from "../http/context.ts";
+import type { SiteDetails } from "../domain/site.ts";
+import type { HonoEnv } from "../http/context.ts";
 import { allLanguages, formatLanguageQuery, type Language, pickLanguage } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
@@ -24,7 +24,7 @@ const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">
 export const iconSvg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
 /** Makes the page's header: the registry's logo and name, and the service's name. @param top relative path to the first page */
-function siteHead(site: Site, language: Language, top: string): Markup {
+function siteHead(site: SiteDetails, language: Language, top: string): Markup {
   const { texts } = language;
   const picture = site.logo === null ? mark : html`<img class="logo" src="${top}logo" alt="">`;
   const names =
@@ -34,16 +34,16 @@ function siteHead(site: Site, language: Language, top: string): Markup {
   return html`<header><div class="width">${picture}<a href="${top}${formatLanguageQuery(language)}">${names}</a></div></header>`;
 }
 
-export const telephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
+export const formatTelephoneLink = (phone: string) => `tel:${phone.replace(/[^\d+]/g, "")}`;
 
 /** Makes the operator's contact and the links to the operator's pages on privacy, accessibility and wrong records. */
-function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
+function siteFoot(site: SiteDetails, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
   const link = (href: string, text: string) => html`<a href="${href}">${text}</a>`;
   const facts: [string, Markup | string][] = [];
   if (address !== undefined) facts.push([shell.address, address]);
   if (email !== undefined) facts.push([shell.email, link(`mailto:${email}`, email)]);
-  if (phone !== undefined) facts.push([shell.phone, link(telephoneLink(phone), phone)]);
+  if (phone !== undefined) facts.push([shell.phone, link(formatTelephoneLink(phone), phone)]);
   if (url !== undefined) facts.push([shell.website, link(url, new URL(url).host)]);
   const pages: [string | null, string][] = [
     [site.reportUrl, shell.report],
@@ -59,7 +59,7 @@ ${links.length === 0 ? "" : html`<ul class="nav">${links.map((one) => html`<li>$
 </section>`;
 }
 
-export type Page = {
+export type SitePage = {
   readonly language: Language;
   /** The path of the page in the app, with `/` first; links are relative to it. */
   readonly path: string;
@@ -70,7 +70,7 @@ export type Page = {
   readonly main: Markup;
   /** True if the page must say that nobody in this register is a real person. */
   readonly sandbox: boolean;
-  readonly site: Site;
+  readonly site: SiteDetails;
   /** False if `main` is in English only. */
   readonly languages?: boolean;
   /** Relative URLs of JavaScript modules. */
@@ -133,7 +133,7 @@ export function pathToRoot(path: string): string {
   return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
 }
 
-function pageFrame(page: Page): Markup {
+function pageFrame(page: SitePage): Markup {
   const { language, path, main, sandbox, site } = page;
   const { shell } = language.texts;
   const top = pathToRoot(path);
@@ -182,7 +182,7 @@ export function renderPreviewTags(title: string, description: string): Markup {
 <meta property="og:description" content="${description}">`;
 }
 
-function titleOf({ title, site, language }: Page): string {
+function titleOf({ title, site, language }: SitePage): string {
   const { service } = language.texts;
   return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");
 }
@@ -209,7 +209,7 @@ function minified(css: string): string {
     .trim();
 }
 
-type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
+type Part = Omit<SitePage, "language" | "path" | "sandbox" | "site">;
 
 type About = {
   readonly path: string;
@@ -219,7 +219,7 @@ type About = {
 export const htmlContentType = "text/html; charset=utf-8";
 
 /** Sets the headers of every page. @returns the reader's language, and the function that makes the page's HTML */
-function beginPage(c: Context<AppEnv>, { path, cspDirectives }: About) {
+function beginPage(c: Context<HonoEnv>, { path, cspDirectives }: About) {
   const language = languageOf(c);
   setSecurityHeaders(c, cspDirectives);
   const sandbox = c.get("parts").service.keyKind === "test";
@@ -230,7 +230,7 @@ function beginPage(c: Context<AppEnv>, { path, cspDirectives }: About) {
 
 /** Makes a page for this request and sends it with `no-store`. */
 export async function sendFreshPage(
-  c: Context<AppEnv>,
+  c: Context<HonoEnv>,
   { status = 200, ...about }: About & { readonly status?: ContentfulStatusCode },
   part: (language: Language, settings: Settings) => Part,
 ): Promise<Response> {
@@ -242,7 +242,7 @@ export async function sendFreshPage(
 
 /** Sends a page from the cache of pages, which has one copy per path, `name` and language. */
 export async function sendCachedPage(
-  c: Context<AppEnv>,
+  c: Context<HonoEnv>,
   { name = "", cacheControl, ...about }: About & { readonly name?: string; readonly cacheControl?: string },
   part: (language: Language, settings: Settings) => Part | Promise<Part>,
 ): Promise<Response> {

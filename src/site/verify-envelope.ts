@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import { type CompressedDocument, compressDocument, loadOnce, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
-import type { Texts } from "./language.ts";
+import type { SiteTexts } from "./language.ts";
 import { type CspDirectives, type Markup, sendCachedPage, styleCspSource } from "./shell.ts";
 
 /** The sentences of the form, which the server renders. The page's script has sentences of its own. */
-type FormTexts = Texts["envelopeForm"];
+type FormTexts = SiteTexts["envelopeForm"];
 
 /** A file whose name contains a digest of its content, so that browsers may cache it for a year. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
@@ -159,7 +159,7 @@ ${control}</div>`;
  * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It fetches the keys
  * from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
  */
-export const sendEnvelopePage: PageHandler = (c) => {
+export const sendVerifyPage: PageHandler = (c) => {
   const pasted = c.req.query("keys") === "pasted";
   const about = {
     path: "/verify-envelope",
@@ -176,7 +176,7 @@ export const sendEnvelopePage: PageHandler = (c) => {
   });
 };
 
-export const sendEnvelopeFile: PageHandler = async (c) => {
+export const sendVerifyPageFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));
   if (found === undefined) return c.notFound();
   return sendDocument(c, found.document, "public, max-age=31536000, immutable");
@@ -188,7 +188,7 @@ const loadWorker = loadOnce(async () => {
 });
 
 /** Sends the service worker's script. It is in the page's folder, because a worker controls only URLs below its folder. */
-export const sendEnvelopeWorker: PageHandler = async (c) => {
+export const sendVerifyPageWorker: PageHandler = async (c) => {
   c.header("Content-Security-Policy", "default-src 'none'; connect-src 'self'");
   return sendDocument(c, await loadWorker(), "no-cache");
 };

@@ -1,22 +1,22 @@
 import { Buffer } from "node:buffer";
-import type { AnsweredCall, Attestation } from "../domain/attestations.ts";
-import { keepIdempotencyMs } from "../domain/idempotency.ts";
-import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windows.ts";
+import type { Attestation, CallCommit } from "../domain/attestations.ts";
+import { idempotencyRetentionMs } from "../domain/idempotency.ts";
+import type { CallsUsed, QuotaCharge, WindowKind } from "../domain/quota-windows.ts";
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
-import type { GroupedWrite } from "./driver/commits.ts";
-import { bind, type Row, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
+import type { GroupWriter } from "./driver/commits.ts";
+import { bind, type Row, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
-import { isCompromisedSql, storeAnswerStatement } from "./idempotency.ts";
+import { isCompromisedSql, makeAnswerInsert } from "./idempotency.ts";
 import { selectRevisionSql } from "./settings.ts";
-import { formatKeyForJson, isShownSql, keyColumns, uniqueKinds } from "./teacher-columns.ts";
+import { formatKeyForJson, isShownSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
 
 /**
  * Stores answered calls in groups. One transaction reads the preconditions of all calls, decides on each call, and
  * writes those whose preconditions hold. No other process writes in between (decision D4.8).
  */
 
-/** What the preconditions of a group are checked against. {@link checkPreconditions} adds the calls that it accepts. */
+/** What the preconditions of a group are checked against. {@link checkCallPreconditions} adds the calls that it accepts. */
 export type PreconditionValues = {
   readonly revision: number;
   /** The present versions of the teachers' records that the calls have read, by id. */
@@ -30,7 +30,7 @@ export type PreconditionValues = {
 };
 
 /** The preconditions of storing a call. Each must hold in the transaction that stores it. */
-export const preconditions = {
+export const callPreconditions = {
   /** The configuration (settings, partners, credentials, signing keys) is the one that answered the call. */
   revision: (call, current) => call.revision === current.revision,
   /** Each teacher's record in the answer still has the version that was read. */
@@ -44,20 +44,20 @@ export const preconditions = {
   idempotency: ({ idempotency }, { answeredAt }) =>
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
-      idempotency.createdAt - keepIdempotencyMs,
-} as const satisfies Record<string, (call: AnsweredCall, current: PreconditionValues) => boolean>;
+      idempotency.createdAt - idempotencyRetentionMs,
+} as const satisfies Record<string, (call: CallCommit, current: PreconditionValues) => boolean>;
 
 /**
  * Decides whether a call may be stored. If so, adds its charge and its idempotency key to `current`.
  * @param required all preconditions; tests leave one out
  * @returns the first precondition that does not hold; null if all hold
  */
-export function checkPreconditions(
-  call: AnsweredCall,
+export function checkCallPreconditions(
+  call: CallCommit,
   current: PreconditionValues,
-  required: Partial<typeof preconditions> = preconditions,
-): keyof typeof preconditions | null {
-  for (const name of Object.keys(required) as (keyof typeof preconditions)[])
+  required: Partial<typeof callPreconditions> = callPreconditions,
+): keyof typeof callPreconditions | null {
+  for (const name of Object.keys(required) as (keyof typeof callPreconditions)[])
     if (required[name]?.(call, current) === false) return name;
   const { charge, idempotency } = call;
   for (const kind of kinds) {
@@ -81,19 +81,19 @@ const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
 const keyName = (key: UniqueKey) => `${key.by} ${formatKeyForJson(key)}`;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
-export const callWriter = makeCallWriter(preconditions);
+export const callWriter = makeCallWriter(callPreconditions);
 
 /** Makes the writer of groups of calls. It returns the use of each call's windows; null if the call was not stored. */
 export function makeCallWriter(
-  required: Partial<typeof preconditions>,
-): GroupedWrite<AnsweredCall, WindowsUsed | null> {
+  required: Partial<typeof callPreconditions>,
+): GroupWriter<CallCommit, CallsUsed | null> {
   return {
     // A person of a statement is two small rows, an attestation is one large row.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);
       const before = new Map(current.used);
-      const isStored = calls.map((call) => checkPreconditions(call, current, required) === null);
+      const isStored = calls.map((call) => checkCallPreconditions(call, current, required) === null);
       const stored = calls.filter((_, index) => isStored[index]);
       await tx.finish([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
       return calls.map(({ charge }, index) => (isStored[index] ? usedOf(charge, current) : null));
@@ -101,7 +101,7 @@ export function makeCallWriter(
   };
 }
 
-function usedOf(charge: QuotaCharge, { used }: PreconditionValues): WindowsUsed {
+function usedOf(charge: QuotaCharge, { used }: PreconditionValues): CallsUsed {
   const of = (kind: WindowKind) => used.get(windowName(charge, kind)) ?? 0;
   return { minute: of("minute"), day: of("day") };
 }
@@ -118,10 +118,10 @@ const readTaken = (
   by: UniqueKey["by"],
 ) => `SELECT json_group_array(json_array('${by} ' || one.value, 1)) AS found
   FROM json_each(?) AS one CROSS JOIN teachers
-    ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
+    ON ${teacherKeyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
 
 /** Reads the preconditions of a group of calls in one batch. */
-async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<PreconditionValues> {
+async function readCurrent(tx: Transaction, calls: readonly CallCommit[]): Promise<PreconditionValues> {
   const read = calls.flatMap((call) => call.read);
   const ids = read.flatMap((one) => ("by" in one ? [] : [one.id]));
   const keys = calls.flatMap(({ idempotency }) => (idempotency === null ? [] : [hex(idempotency.id)]));
@@ -130,7 +130,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
       kinds.map((kind) => [windowName(charge, kind), [charge.partnerId, kind, charge.starts[kind]]]),
     ),
   );
-  const absent = uniqueKinds.map((by) =>
+  const absent = uniqueKeyKinds.map((by) =>
     read.flatMap((one) => ("by" in one && one.by === by ? [formatKeyForJson(one)] : [])),
   );
   const [revision, ...found] = await tx.batch([
@@ -138,7 +138,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
     ...reading(readUsed, [...windows.values()]),
     ...reading(readVersions, ids),
     ...reading(readAnswered, keys),
-    ...uniqueKinds.flatMap((by, index) => reading(readTaken(by), absent[index] ?? [])),
+    ...uniqueKeyKinds.flatMap((by, index) => reading(readTaken(by), absent[index] ?? [])),
   ]);
   const rest = found.map(pairsOf);
   const next = (isRead: boolean) => (isRead ? rest.shift() : undefined) ?? [];
@@ -163,12 +163,12 @@ export const attestationsTable = tableOf<Attestation>("attestations", {
 });
 
 /** Makes the SQL that stores a call: its attestations, the people of a signed list, and the answer for a replay. */
-function callStatements({ attestations: made, people = [], idempotency }: AnsweredCall): SqlStatement[] {
+function callStatements({ attestations: made, people = [], idempotency }: CallCommit): SqlStatement[] {
   const [first] = made;
   return [
     ...made.map(attestationsTable.insert),
     ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
-    ...(idempotency === null || first === undefined ? [] : [storeAnswerStatement(idempotency, first.kid)]),
+    ...(idempotency === null || first === undefined ? [] : [makeAnswerInsert(idempotency, first.kid)]),
   ];
 }
 
@@ -177,11 +177,11 @@ const setUsed = `INSERT INTO quota_windows (partner_id, kind, starts_at, used) V
 
 /** Makes one statement for each charged window, however many calls charged it. */
 function chargeStatements(
-  stored: readonly AnsweredCall[],
+  stored: readonly CallCommit[],
   { used }: PreconditionValues,
   before: ReadonlyMap<string, number>,
 ): SqlStatement[] {
-  const charged = new Map<string, Value[]>();
+  const charged = new Map<string, SqlValue[]>();
   for (const { charge } of stored) {
     for (const kind of kinds) {
       const window = windowName(charge, kind);

@@ -1,16 +1,16 @@
 /** The table of changes. A row is written in the transaction of its change (decision D1.10). */
 
-import type { Change, ChangedKind, RecordedChange, WriteContext } from "../domain/changes.ts";
+import type { ActorAndClock, ChangeDetails, ChangedSubjectKind, RecordedChange } from "../domain/changes.ts";
 import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 
 const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
 const changes = tableOf<RecordedChange>("changes", readers);
 
-export type Recorder = (change: Change) => SqlStatement;
+export type Recorder = (change: ChangeDetails) => SqlStatement;
 
 /** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */
-export function createChangeRecorder(acting: WriteContext): Recorder {
+export function createChangeRecorder(acting: ActorAndClock): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });
 }
@@ -32,7 +32,7 @@ export function createChangeStore(driver: Driver) {
         ORDER BY id DESC LIMIT ?4`;
       return (await driver.query(sql, [since, subject, actor, limit])).map(changes.read);
     },
-    async lastActors(kind: ChangedKind) {
+    async lastActors(kind: ChangedSubjectKind) {
       const sql = `SELECT subject, actor, max(id) FROM changes WHERE subject > ?1 || ':' AND subject < ?1 || ';'
         GROUP BY subject`;
       const rows = await driver.query(sql, [kind]);

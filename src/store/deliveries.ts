@@ -1,6 +1,6 @@
 import type * as domain from "../domain/deliveries.ts";
 import type { Recorder } from "./changes.ts";
-import { bind, type Driver, type Row, type SqlStatement, type Value } from "./driver/driver.ts";
+import { bind, type Driver, type Row, type SqlStatement, type SqlValue } from "./driver/driver.ts";
 import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
@@ -62,7 +62,7 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 /** Creates the store that lists and retries deliveries, and marks those of a partner without an endpoint dead. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record added to the first */
-  async function inChunks(sql: string, args: readonly Value[], record: readonly SqlStatement[] = []) {
+  async function inChunks(sql: string, args: readonly SqlValue[], record: readonly SqlStatement[] = []) {
     let total = 0;
     for (;;) {
       const isFirst = total === 0;

@@ -1,7 +1,7 @@
 /** Inserts events, the partners that may fetch each event, and their deliveries. No other file inserts events. */
 
 import type { TeacherEvent } from "../domain/events.ts";
-import { bind, insertStatements } from "./driver/driver.ts";
+import { bind, makeInserts } from "./driver/driver.ts";
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
 
@@ -41,13 +41,13 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
 /** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
-export function eventStatements(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
+export function makeEventStatements(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),
   );
   if (rows.length === 0) return [];
   return [
-    ...insertStatements("events", columns, rows),
+    ...makeInserts("events", columns, rows),
     bind(insertPublished, [rows.length]),
     bind(insertDeliveries, [rows.length]),
   ];
@@ -56,9 +56,7 @@ export function eventStatements(teachers: readonly { id: number; events: readonl
 /** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
 export function testEventSql(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
   return [
-    ...insertStatements("events", columns, [
-      [event.eventId, null, event.eventType, event.occurredAt, event.body],
-    ]),
+    ...makeInserts("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),
   ];
 }

@@ -10,7 +10,7 @@ const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, h
   VALUES (?, ?, ?, ?, ?, ?)`;
 
 /** Stores an answer, and replaces one that expired or must not be replayed. @param kid the answer's signing key */
-export function storeAnswerStatement(record: IdempotencyRecord, kid: string): SqlStatement {
+export function makeAnswerInsert(record: IdempotencyRecord, kid: string): SqlStatement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }

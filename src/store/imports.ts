@@ -1,20 +1,20 @@
 import { serviceActor } from "../domain/changes.ts";
-import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
+import { type LossTotals, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createChangeRecorder } from "./changes.ts";
 import {
   bind,
   type Driver,
-  insertStatements,
+  makeInserts,
   type Row,
   type SqlStatement,
   type Transaction,
 } from "./driver/driver.ts";
 import { integer, integerOrNull, type RecordOf, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { openImportStaging } from "./staging.ts";
-import { applyWrites, storeWrites } from "./teacher-writes.ts";
-import { createImportReads } from "./teachers.ts";
+import { applyWrites, storeCheckedWrites } from "./teacher-writes.ts";
+import { createImportTeacherReader } from "./teachers.ts";
 
 /** The page cache during an import, in KiB: the writes go all over the indexes. */
 const bulkCacheKib = 64_000;
@@ -32,7 +32,7 @@ export type ImportRun = Pick<
   "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
 > & { readonly losses: RecordedLosses };
 export type AppliedImport = NonNullable<Awaited<ReturnType<typeof readLastApplied>>>;
-export type ImportedTeachers = ReturnType<typeof teachersIn>;
+export type ImportTeacherAccess = ReturnType<typeof teachersIn>;
 export type ImportHistory = ReturnType<typeof createImportHistory>;
 export type ImportDetails = NonNullable<Awaited<ReturnType<ImportHistory["find"]>>>;
 
@@ -52,7 +52,7 @@ export function createImportHistory(driver: Driver) {
     /** Finds the last import that applied a row. Imports of made-up teachers do not count. */
     lastApplied: () => readLastApplied(driver),
     /** Adds up the losses of all imports since a time, killed ones included, after the last one with --allow-change. */
-    async losses(since: number): Promise<Losses> {
+    async losses(since: number): Promise<LossTotals> {
       const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
       const rows = await driver.query(sql, [since]);
       return sumLosses(rows.map((row) => JSON.parse(text(row, "losses")) as RecordedLosses));
@@ -90,7 +90,7 @@ function insertCodes(id: number, codes: readonly CodeCount[]): SqlStatement[] {
     const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
     return [id, code, rows, places];
   });
-  return insertStatements("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
+  return makeInserts("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
 }
 
 const selectUnderWay = "SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL";
@@ -125,7 +125,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
      */
     async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
       { id }: Pick<ImportRun, "id">,
-      plan: (teachers: ImportedTeachers) => Promise<P>,
+      plan: (teachers: ImportTeacherAccess) => Promise<P>,
     ) {
       let begunAt = 0;
       const planned = await driver.write(async (tx) => {
@@ -133,7 +133,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         const [underWay] = await tx.query(selectUnderWay, [id]);
         if (underWay === undefined) return null;
         const planned = await plan(teachersIn(tx));
-        await storeWrites(tx, planned.writes);
+        await storeCheckedWrites(tx, planned.writes);
         const { inserted, updated, unchanged, events, losses, applied } = planned.next;
         const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
         await tx.query(advance, [...progress, id]);
@@ -204,7 +204,7 @@ async function tune(driver: Driver, isBulk: boolean): Promise<void> {
 }
 
 function teachersIn(tx: Transaction) {
-  const { findMany, findOwners } = createImportReads(tx);
+  const { findMany, findOwners } = createImportTeacherReader(tx);
   return { findMany, findOwners, apply: (writes: readonly TeacherWrite[]) => applyWrites(tx, writes) };
 }
 

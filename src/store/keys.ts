@@ -1,7 +1,7 @@
 import { serviceActor } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { KeyState, SigningKey } from "../domain/keys.ts";
+import type { SigningKey, SigningKeyState } from "../domain/keys.ts";
 import { createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, tableOf, text } from "./driver/rows.ts";
@@ -49,7 +49,7 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
   function change(changeOf: (ring: Ring) => readonly SqlStatement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);
-      const kidOf = (state: KeyState) => {
+      const kidOf = (state: SigningKeyState) => {
         const row = rows.find((one) => text(one, "state") === state);
         return row === undefined ? null : text(row, "kid");
       };

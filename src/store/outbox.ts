@@ -6,7 +6,7 @@ import type {
   SendableEndpoint,
 } from "../domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
-import type { Commit, GroupedWrite } from "./driver/commits.ts";
+import type { GroupCommit, GroupWriter } from "./driver/commits.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
 
@@ -62,7 +62,7 @@ export type Outbox = ReturnType<typeof createOutbox>;
  * Creates the outbox of the webhook sender. Only the holder of a lease may finish a delivery, which is due again when
  * the lease ends. Writes share the group commit of the calls.
  */
-export function createOutbox(driver: Driver, commit: Commit) {
+export function createOutbox(driver: Driver, commit: GroupCommit) {
   return {
     /** Lists the endpoints that may be sent to. @returns each with the time when its next delivery is due, null if none waits */
     async open() {
@@ -92,7 +92,7 @@ function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now
 }
 
 /** Records finished attempts, except those whose sender has lost the lease. */
-const finishing: GroupedWrite<FinishedAttempt, boolean> = {
+const finishing: GroupWriter<FinishedAttempt, boolean> = {
   weigh: () => 3,
   async write(tx, attempts) {
     const ids = JSON.stringify(attempts.map(({ delivery: { id } }) => id));

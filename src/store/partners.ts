@@ -1,12 +1,12 @@
 import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import type { ApiKey, ClientCertificate, KeyExpiry, Partner, PartnerChange } from "../domain/partners.ts";
+import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner, PartnerChange } from "../domain/partners.ts";
 import { createChangeRecorder, type Recorder } from "./changes.ts";
-import { bind, type Driver, type SqlStatement, type Transaction, type Value } from "./driver/driver.ts";
+import { bind, type Driver, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
 /** The columns of a partner's terms. Each gives its value in a change; undefined if the change leaves it as it is. */
-const terms: Readonly<Record<string, (change: PartnerChange) => Value | undefined>> = {
+const terms: Readonly<Record<string, (change: PartnerChange) => SqlValue | undefined>> = {
   name: ({ name }) => name,
   scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
   purposes: ({ purposes }) => purposes && JSON.stringify(purposes),
@@ -66,7 +66,7 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
      * Changes only the given terms, so that two operators do not undo each other's changes. @throws TvsError NOT_KNOWN
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
-      change(partnerId, (before) => partnerChange(before, terms, recorded)),
+      change(partnerId, (before) => makeTermsUpdate(before, terms, recorded)),
     /** Disables a partner; null enables it. The first time of disabling is kept. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
@@ -89,7 +89,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
      * Adds a key and ends another one earlier, in one transaction. @returns false if the partner has `maxLive` live
      * keys; nothing has changed then
      */
-    addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyExpiry | null; maxLive: number }) {
+    addKey(key: ApiKey, { shortened, maxLive }: { shortened: ApiKeyExpiry | null; maxLive: number }) {
       return driver.write(async (tx) => {
         const [live = {}] = await tx.query(countLiveKeys, [key.partnerId, key.createdAt]);
         if (integer(live, "n") >= maxLive) return false;
@@ -148,7 +148,7 @@ export async function readPartner(tx: Transaction, partnerId: string): Promise<P
 }
 
 /** Makes statements that change a partner's terms and record the change. @returns none if nothing differs */
-export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
+export function makeTermsUpdate(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
   const { partnerId } = before;
   const old = valuesOf(before);
   const values = valuesOf(change).map((value, index) => value ?? old[index] ?? null);

@@ -1,6 +1,6 @@
 import type { QuotaCharge, QuotaWindow, WindowStarts } from "../domain/quota-windows.ts";
 import { callWriter } from "./calls.ts";
-import type { Commit } from "./driver/commits.ts";
+import type { GroupCommit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, rowReader, text } from "./driver/rows.ts";
 
@@ -12,7 +12,7 @@ const selectUsed = `SELECT
 export type QuotaStore = ReturnType<typeof createQuotaStore>;
 
 /** Creates the store of the quota windows: how many calls each partner has used. */
-export function createQuotaStore(driver: Driver, commit: Commit) {
+export function createQuotaStore(driver: Driver, commit: GroupCommit) {
   return {
     async windows(starts?: WindowStarts) {
       const sql = `${select} WHERE (kind = 'minute' AND starts_at = ?) OR (kind = 'day' AND starts_at = ?)`;

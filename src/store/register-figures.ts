@@ -1,13 +1,13 @@
 import { isTvsError } from "../domain/errors.ts";
 import type { LicenseStatus } from "../partner/contract.ts";
-import type { Driver, Value } from "./driver/driver.ts";
+import type { Driver, SqlValue } from "./driver/driver.ts";
 import { boolean, integer, text } from "./driver/rows.ts";
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { createImportHistory } from "./imports.ts";
-import { teacherListsSql } from "./status-lists.ts";
+import { statusListsSql } from "./status-lists.ts";
 import { licenseStatusSql } from "./teacher-columns.ts";
 
-const sampledStatuses = `WITH RECURSIVE ${teacherListsSql}, sample (id, last) AS (
+const sampledStatuses = `WITH RECURSIVE ${statusListsSql}, sample (id, last) AS (
     SELECT first, last FROM lists UNION ALL SELECT id + ?2, last FROM sample WHERE id + ?2 <= last)
   SELECT ${licenseStatusSql("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
@@ -20,13 +20,13 @@ export type RegisterFigures = ReturnType<typeof createRegisterFigures>;
  * their number follows from the lowest and the highest id.
  */
 export function createRegisterFigures(driver: Driver) {
-  async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
+  async function figure(sql: string, args: readonly SqlValue[] = []): Promise<number> {
     const [row] = await driver.query(`SELECT coalesce((${sql}), 0) AS n`, args);
     return row === undefined ? 0 : integer(row, "n");
   }
 
   return {
-    teachers: () => figure(`WITH RECURSIVE ${teacherListsSql} SELECT sum(last - first + 1) FROM lists`),
+    teachers: () => figure(`WITH RECURSIVE ${statusListsSql} SELECT sum(last - first + 1) FROM lists`),
     /** Counts the licence statuses of every `step`-th teacher on a date, and the inactive or hidden ones. */
     async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);

@@ -1,6 +1,6 @@
 import { serviceActor } from "../domain/changes.ts";
 import { ConflictError } from "../domain/configuration.ts";
-import { retentionTagSetting } from "../domain/evidence/retention.ts";
+import { retentionMacSettingName } from "../domain/evidence/retention.ts";
 import {
   holdWebhooksSettingName,
   issuerIsSetSettingName,
@@ -23,7 +23,7 @@ export const selectRevisionSql = "SELECT value FROM revision WHERE id = 1";
 /** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
 const shown = [...namesOfLoggedSettings, holdWebhooksSettingName];
 /** Settings that the program itself writes; they are not listed among an operator's changes. */
-const ownNotes = [issuerIsSetSettingName, retentionTagSetting, unreadableCertificateSettingName];
+const ownNotes = [issuerIsSetSettingName, retentionMacSettingName, unreadableCertificateSettingName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 

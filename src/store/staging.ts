@@ -1,10 +1,10 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { StagedRow, TakenIdentifier } from "../domain/import/check.ts";
+import type { IdentifierKind, StagedRow } from "../domain/import/check.ts";
 import { changesNothing } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
-import { type Row, storeError, type Value } from "./driver/driver.ts";
+import { type Row, type SqlValue, tvsErrorOf } from "./driver/driver.ts";
 import { integer, json, rowReader, text, textOrNull } from "./driver/rows.ts";
 
 const settings = [
@@ -50,7 +50,7 @@ const selectIssues = `SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER B
 let opened = 0;
 
 /** A store of checked rows on the disk, until the whole file is checked. */
-export type Staging = Awaited<ReturnType<typeof openImportStaging>>;
+export type ImportStaging = Awaited<ReturnType<typeof openImportStaging>>;
 
 /**
  * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and
@@ -70,17 +70,17 @@ export async function openImportStaging(folder: string) {
       try {
         return connection.all(sql, args);
       } catch (error) {
-        throw storeError(error);
+        throw tvsErrorOf(error);
       }
     };
     return { ...createStaging(run), close: connection.close };
   } catch (error) {
     rmSync(file, { force: true });
-    throw storeError(error);
+    throw tvsErrorOf(error);
   }
 }
 
-type Run = (sql: string, args?: readonly Value[]) => Row[];
+type Run = (sql: string, args?: readonly SqlValue[]) => Row[];
 
 const pendingOf = rowReader<Pick<StagedRow, "seq" | "line" | "patch">>({
   ...{ seq: integer, line: integer, patch: json },
@@ -89,7 +89,7 @@ const pendingOf = rowReader<Pick<StagedRow, "seq" | "line" | "patch">>({
 function createStaging(run: Run) {
   return {
     /** Stores rows. @returns for each duplicate, by `seq`, the identifier that an earlier row has too */
-    add(rows: readonly StagedRow[]): ReadonlyMap<number, TakenIdentifier> {
+    add(rows: readonly StagedRow[]): ReadonlyMap<number, IdentifierKind> {
       const values = rows.map((row) => {
         const { regNo, tId, ninIndex } = row.content;
         const patch = changesNothing(row) ? null : JSON.stringify(row.patch);
@@ -98,7 +98,7 @@ function createStaging(run: Run) {
       run(addRows, [JSON.stringify(values)]);
       const [added = {}] = run("SELECT changes() AS n");
       if (integer(added, "n") === rows.length) return new Map();
-      const isThere = (column: string, value: Value) =>
+      const isThere = (column: string, value: SqlValue) =>
         value !== null && run(`SELECT 1 FROM rows WHERE ${column} = ?`, [value]).length > 0;
       // A repeated registration number is reported first, because the other identifiers are then repeated too.
       const takenOf = ({ content: { regNo, tId } }: StagedRow) =>

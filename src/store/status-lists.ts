@@ -1,4 +1,4 @@
-import { listIndexes, teacherIdsAfterName } from "../domain/status-list/lists.ts";
+import { indexesPerList, teacherIdsAfterSettingName } from "../domain/status-list/lists.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -24,20 +24,20 @@ const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
       FROM history AS later WHERE later.teacher_id = ended.teacher_id AND later.id > ended.id AND later.license_to = 'VALID')`;
 
 /** SQL for all lists. Ids are consecutive within a list (decision D15.4), so few reads find them. */
-export const teacherListsSql = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
-      (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${listIndexes} + 1) * ${listIndexes})
+export const statusListsSql = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
+      (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${indexesPerList} + 1) * ${indexesPerList})
     FROM firsts WHERE firsts.id IS NOT NULL),
-  lists (list, first, last) AS (SELECT (firsts.id - 1) / ${listIndexes}, firsts.id,
-      (SELECT max(id) FROM teachers WHERE id <= ((firsts.id - 1) / ${listIndexes} + 1) * ${listIndexes})
+  lists (list, first, last) AS (SELECT (firsts.id - 1) / ${indexesPerList}, firsts.id,
+      (SELECT max(id) FROM teachers WHERE id <= ((firsts.id - 1) / ${indexesPerList} + 1) * ${indexesPerList})
     FROM firsts WHERE firsts.id IS NOT NULL)`;
 
 const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS changed_at,
-  (WITH RECURSIVE ${teacherListsSql} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
+  (WITH RECURSIVE ${statusListsSql} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
   (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
 
 /** SQL for the highest id that a teacher can ever have had, even if a backup was restored. */
 const highestId = `max(coalesce((SELECT max(id) FROM teachers), 0),
-  coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = '${teacherIdsAfterName}'), 0))`;
+  coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = '${teacherIdsAfterSettingName}'), 0))`;
 export const nextTeacherIdSql = `${highestId} + 1`;
 
 /**
@@ -45,12 +45,12 @@ export const nextTeacherIdSql = `${highestId} + 1`;
  * The current second is the list's number, since no register adds a million teachers each second. @param at
  * milliseconds since the epoch
  */
-export function moveTeacherIds(at: number): SqlStatement {
+export function skipTeacherIds(at: number): SqlStatement {
   return bind(moveIds, [Math.floor(at / 1000)]);
 }
 
 const moveIds = `INSERT INTO settings (name, value)
-  VALUES ('${teacherIdsAfterName}', max(?, (${highestId} + ${listIndexes - 1}) / ${listIndexes}) * ${listIndexes})
+  VALUES ('${teacherIdsAfterSettingName}', max(?, (${highestId} + ${indexesPerList - 1}) / ${indexesPerList}) * ${indexesPerList})
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 
 export type StatusListStore = ReturnType<typeof createStatusListStore>;

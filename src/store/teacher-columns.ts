@@ -8,7 +8,7 @@ import {
   teacherFields,
   type UniqueKey,
 } from "../domain/teachers/teachers.ts";
-import type { Row, Value } from "./driver/driver.ts";
+import type { Row, SqlValue } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
 
 type FieldName = keyof StoredTeacher;
@@ -26,10 +26,10 @@ export function columnOf(field: FieldName): string {
 /** The columns of bytes. In JSON their values are in hexadecimal. */
 export const byteColumns = byteFields.map(columnOf);
 
-export function writtenValue({ content, announcedStatus, at }: TeacherWrite, field: FieldName): Value {
+export function writtenValueOf({ content, announcedStatus, at }: TeacherWrite, field: FieldName): SqlValue {
   const record: Partial<Record<FieldName, unknown>> = content;
   const value = field === "announcedStatus" ? announcedStatus : field === "updatedAt" ? at : record[field];
-  if (value === null || teacherFields[field].kind !== "json") return value as Value;
+  if (value === null || teacherFields[field].kind !== "json") return value as SqlValue;
   return JSON.stringify(value);
 }
 
@@ -71,7 +71,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
 /** SQL: whether the teacher is not hidden. Lookups find no hidden teacher. */
 export const isShownSql = "hidden = 0";
 
-export const keyColumns = {
+export const teacherKeyColumns = {
   regNo: columnOf("regNo"),
   tId: columnOf("tId"),
   nin: columnOf("ninIndex"),
@@ -81,11 +81,11 @@ export const keyColumns = {
 
 /** Makes one SQL text for each kind of key, from the column in which that kind is looked up. */
 export function sqlByKeyKind(sqlOf: (column: string) => string): Readonly<Record<TeacherKey["by"], string>> {
-  const { regNo, tId, nin, email, phone } = keyColumns;
+  const { regNo, tId, nin, email, phone } = teacherKeyColumns;
   return { regNo: sqlOf(regNo), tId: sqlOf(tId), nin: sqlOf(nin), email: sqlOf(email), phone: sqlOf(phone) };
 }
 
-export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
+export const uniqueKeyKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
 /** Converts a key for JSON. The bytes of a blind index become hexadecimal. */
 export function formatKeyForJson({ value }: TeacherKey): string | number {
   return typeof value === "object" ? Buffer.from(value).toString("hex") : value;

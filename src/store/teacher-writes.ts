@@ -8,16 +8,16 @@ import { createChangeRecorder } from "./changes.ts";
 import {
   bind,
   formatRowsAsJson,
-  insertStatements,
+  makeInserts,
   type Row,
   type SqlStatement,
+  type SqlValue,
   type Transaction,
-  type Value,
 } from "./driver/driver.ts";
 import { boolean, integer, text, textOrNull } from "./driver/rows.ts";
-import { eventStatements } from "./events.ts";
+import { makeEventStatements } from "./events.ts";
 import { nextTeacherIdSql } from "./status-lists.ts";
-import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
+import { byteColumns, columnOf, writtenFields, writtenValueOf } from "./teacher-columns.ts";
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
@@ -27,7 +27,7 @@ const sliceRows = 500;
 const selectId = `SELECT ${nextTeacherIdSql} AS id`;
 
 /** Stores writes that are known not to conflict. New teachers get consecutive ids. */
-export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
+export async function storeCheckedWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [next = {}] = await tx.query(selectId);
   let newId = integer(next, "id");
@@ -52,7 +52,7 @@ export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite
     return true;
   });
   const applied = writes.filter((_, index) => isApplied[index]);
-  await storeWrites(tx, applied);
+  await storeCheckedWrites(tx, applied);
   await tx.batch(applied.flatMap(operatorsChange));
   return isApplied;
 }
@@ -100,16 +100,16 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): SqlStatement[] {
     ...insertTeachers(writes.filter((write) => write.replaces === null)),
     ...updateTeachers(writes.filter((write) => write.replaces !== null)),
     ...insertHistory(writes),
-    ...eventStatements(writes),
+    ...makeEventStatements(writes),
   ];
 }
 
 const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
 
 function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
-  const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValue(write, field));
+  const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValueOf(write, field));
   const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
-  return insertStatements("teachers", teacherColumns, rows);
+  return makeInserts("teachers", teacherColumns, rows);
 }
 
 /** Updates only columns that some row changes, because SQLite rewrites the indexes of each column that is set. */
@@ -118,7 +118,7 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
   for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
   const fields = writtenFields.filter((field) => changed.has(field));
-  const rows = writes.map((write) => [write.id, ...fields.map((field) => writtenValue(write, field))]);
+  const rows = writes.map((write) => [write.id, ...fields.map((field) => writtenValueOf(write, field))]);
   const set = fields.map(columnOf).map((column, index) => {
     const value = `value ->> ${index + 1}`;
     return `${column} = ${byteColumns.includes(column) ? `unhex(${value})` : value}`;
@@ -132,11 +132,11 @@ function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   const entries = writes.flatMap(({ id, history: entry }) =>
     entry === null ? [] : [[id, ...Object.values(written).map((read) => read(entry))]],
   );
-  return insertStatements("history", ["teacher_id", ...Object.keys(written)], entries);
+  return makeInserts("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
 /** The columns of the history after the teacher's id, each with its value. */
-const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
+const written: Readonly<Record<string, (entry: HistoryEntry) => SqlValue>> = {
   at: ({ at }) => at,
   action: ({ action }) => action,
   actor: ({ actor }) => actor,

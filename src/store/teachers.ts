@@ -3,9 +3,9 @@ import type { CalendarDate } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { TeacherEvent } from "../domain/events.ts";
 import type { TeacherFilter, TeacherRow } from "../domain/teachers/list.ts";
-import type { Holdings, TeacherWrite } from "../domain/teachers/store.ts";
+import type { ProtectedCounts, TeacherWrite } from "../domain/teachers/store.ts";
 import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers/teachers.ts";
-import type { Driver, Row, Value } from "./driver/driver.ts";
+import type { Driver, Row, SqlValue } from "./driver/driver.ts";
 import { integer, rowReader, text, textOrNull } from "./driver/rows.ts";
 import {
   byteColumns,
@@ -59,7 +59,7 @@ export function createTeacherStore(driver: Driver) {
   return {
     ...createTeacherReader(driver),
     ...createTeacherList(driver),
-    ...createImportReads(driver),
+    ...createImportTeacherReader(driver),
     ...createCalendarReads(driver),
     /** Finds the record with a key. @returns null if nobody has the key, or if several share the contact */
     async findStored(key: TeacherKey) {
@@ -139,11 +139,11 @@ async function findMany(
   return { teachers, isEmpty };
 }
 
-const readHoldings = rowReader<Holdings>({
+const readHoldings = rowReader<ProtectedCounts>({
   ...{ validLicenses: integer, verifiedCertificates: integer, revocations: integer },
 });
 
-export function createImportReads(driver: Pick<Driver, "query">) {
+export function createImportTeacherReader(driver: Pick<Driver, "query">) {
   return {
     /** Finds the teachers who have these identifiers, hidden teachers included. */
     findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, lookupsOfAny)).teachers,
@@ -205,7 +205,7 @@ const selectPiece = `WITH piece AS MATERIALIZED (
 
 /** Creates the lists of teachers, in the order of their registration numbers. */
 function createTeacherList(driver: Pick<Driver, "query">) {
-  async function rowsOf(sql: string, args: readonly Value[]): Promise<TeacherRow[]> {
+  async function rowsOf(sql: string, args: readonly SqlValue[]): Promise<TeacherRow[]> {
     const [row = {}] = await driver.query(`SELECT ${jsonArray("teacher")} AS teachers FROM (${sql})`, args);
     return teacherRows(row);
   }

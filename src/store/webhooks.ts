@@ -6,7 +6,7 @@ import { createDeliveryStore } from "./deliveries.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { testEventSql } from "./events.ts";
-import { partnerChange, readPartner } from "./partners.ts";
+import { makeTermsUpdate, readPartner } from "./partners.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
 const set = `INSERT INTO webhook_endpoints
@@ -58,7 +58,7 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         const partner = await readPartner(tx, partnerId);
         await tx.batch([
           ...(isUnchanged ? [] : [bind(set, [partnerId, url, secret, at]), setRecord]),
-          ...partnerChange(partner, { eventFilter }, recorded),
+          ...makeTermsUpdate(partner, { eventFilter }, recorded),
         ]);
         const made = await readEndpoint(tx, partnerId);
         if (made === null) throw new TypeError("the endpoint was not stored");

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
-import { beginTrace } from "../../src/http/context.ts";
+import { beginCallTrace } from "../../src/http/context.ts";
 import type { HttpApp } from "../../src/http/serve.ts";
 import { configureLog } from "../../src/logger.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
@@ -121,5 +121,5 @@ test("the access log record of a call never holds a path, a search term or an un
     "ADDRESS_QUOTA",
   ]);
   expect(JSON.stringify(calls)).not.toMatch(/12345678901|04417|example/);
-  expect(beginTrace("12345678901", "other").method).toBe("other");
+  expect(beginCallTrace("12345678901", "other").method).toBe("other");
 });

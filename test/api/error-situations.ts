@@ -3,9 +3,9 @@ import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { createIdempotency } from "../../src/domain/idempotency.ts";
+import { createIdempotentRunner } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
+import { queueTestEvent, setWebhook } from "../../src/domain/webhooks.ts";
 import { serve } from "../../src/http/serve.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import type { Service } from "../../src/service.ts";
@@ -62,7 +62,7 @@ export async function openSituations() {
   const setHook = (partnerId: string) =>
     setWebhook(hooks, { partnerId, url: "https://hooks.example/", check: async () => {} });
   for (const partnerId of ["hooked", "unhooked"]) await setHook(partnerId);
-  const delivered = (partnerId: string) => testWebhook(hooks, partnerId).then((one) => one.deliveryId);
+  const delivered = (partnerId: string) => queueTestEvent(hooks, partnerId).then((one) => one.deliveryId);
   await service.configuration.refresh();
 
   async function ask(path: string, asked: Asked = {}): Promise<Response> {
@@ -185,7 +185,11 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   IDEMPOTENCY_KEY_IN_USE: {
     // Two seconds of real time: that is how long a duplicate waits for the call that is still running.
     "the first call is still running": async ({ ask, keys, world: { operator, service } }, headers) => {
-      const idempotency = createIdempotency(operator.stores.idempotencyStore, service.secrets, service.clock);
+      const idempotency = createIdempotentRunner(
+        operator.stores.idempotencyStore,
+        service.secrets,
+        service.clock,
+      );
       const call = { partnerId: "full", operation: "", key: "k", body: {} };
       const held = Promise.withResolvers<null>();
       const first = idempotency.run(call, () => held.promise);

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { createLogDocuments, createRecentCache } from "../../src/api/evidence-api.ts";
+import { createEvidenceLogDocuments, createOneSecondCache } from "../../src/api/evidence-api.ts";
 import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { createEvidenceReader, ensureLog } from "../../src/domain/evidence/log.ts";
-import { leafHash } from "../../src/domain/evidence/tree.ts";
-import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
-import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
+import { leafHashOf } from "../../src/domain/evidence/tree.ts";
+import { verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { isConsistent, rootOfInclusionProof } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { aClock } from "../harness/clock.ts";
@@ -31,7 +31,7 @@ async function addLog(stores: TestStores) {
     await attest(stores.driver, more);
     return more.map(({ jws }) => jws);
   }
-  const documents = createLogDocuments({ evidence: createEvidenceReader(store), clock });
+  const documents = createEvidenceLogDocuments({ evidence: createEvidenceReader(store), clock });
   return { ...stores, documents, grow, sign: () => writer.checkpoint() };
 }
 
@@ -40,7 +40,7 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
 }
 
 const openLog = ({ evidence: store, clock }: LogWorld) => ensureLog({ store, secrets, issuer, clock });
-const hexOf = (jws: string) => Buffer.from(leafHash(jws)).toString("hex");
+const hexOf = (jws: string) => Buffer.from(leafHashOf(jws)).toString("hex");
 const bytesOf = (hashes: readonly string[]) =>
   hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));
 
@@ -60,7 +60,7 @@ test("a partner can verify every proof of the log", () =>
       world.clock.add(30_000);
       const key = await readVerifierKey((await documents.key()).body.trimEnd());
       if (key === null) throw new Error("not a key");
-      const opened = await openCheckpoint((await documents.checkpoint()).body, [key]);
+      const opened = await verifyCheckpoint((await documents.checkpoint()).body, [key]);
       if (opened instanceof Refusal) throw new Error(opened.reason);
       expect(opened.size).toBe(signed.length);
       roots.set(opened.size, opened.root);
@@ -71,12 +71,12 @@ test("a partner can verify every proof of the log", () =>
       const { leafIndex, treeSize, hashes } = shown;
       expect([leafIndex, treeSize]).toEqual([at, at < 1 ? 1 : at < 7 ? 7 : 307]);
       const proof = {
-        leafHash: new Uint8Array(leafHash(jws)),
+        leafHash: new Uint8Array(leafHashOf(jws)),
         index: at,
         size: treeSize,
         hashes: bytesOf(hashes),
       };
-      expect(await rootOfInclusion(proof)).toEqual(roots.get(treeSize) ?? null);
+      expect(await rootOfInclusionProof(proof)).toEqual(roots.get(treeSize) ?? null);
     }
     for (const [from, fromRoot] of roots)
       for (const [to, toRoot] of [...roots].filter(([size]) => size >= from)) {
@@ -102,7 +102,7 @@ test("a request for the checkpoint of an empty log gets NOT_KNOWN, and a new che
 test("a document of the log is read from the database at most once a second, and again after a failed read", async () => {
   const clock = aClock("2026-03-01T09:30:30Z");
   let reads = 0;
-  const recent = createRecentCache(async () => {
+  const recent = createOneSecondCache(async () => {
     if (++reads === 1) throw new Error("away");
     return reads;
   }, clock);

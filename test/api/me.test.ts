@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
+import { queueTestEvent, setWebhook } from "../../src/domain/webhooks.ts";
 import { type PartnerName, sharedTestService } from "../harness/service.ts";
 
 const world = sharedTestService();
@@ -47,12 +47,12 @@ test("a partner lists only its own deliveries, page by page, and can send one of
   const hooks = { webhooks: stores.webhooks, partners: stores.partners, secrets, clock };
   await setWebhook(hooks, { partnerId: as, url, check: async () => {} });
   const made: string[] = [];
-  for (let count = 0; count < 3; count++) made.unshift((await testWebhook(hooks, as)).deliveryId);
+  for (let count = 0; count < 3; count++) made.unshift((await queueTestEvent(hooks, as)).deliveryId);
   expect((await ask("", { as })).answer.webhook).toEqual({ url, state: "enabled" });
   const page = async (query: string) => (await ask(`/deliveries?${query}`, { as })).answer;
   const ids = ({ data }: { data: { deliveryId: string }[] }) => data.map(({ deliveryId }) => deliveryId);
   const first = await page("limit=2");
-  await testWebhook(hooks, as);
+  await queueTestEvent(hooks, as);
   const second = await page(`limit=2&after=${first.iterator}`);
   expect([ids(first), ids(second), second.done]).toEqual([made.slice(0, 2), made.slice(2), true]);
   expect(ids(await page("state=dead"))).toEqual([]);

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { Hono } from "hono";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
-import type { AppEnv } from "../../src/http/context.ts";
-import { readBody, validateBySchema } from "../../src/http/request-body.ts";
+import type { HonoEnv } from "../../src/http/context.ts";
+import { readJsonBody, validateBySchema } from "../../src/http/request-body.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
 async function read(body: BodyInit | null): Promise<unknown> {
-  const app = new Hono<AppEnv>().post("/", async (c) =>
-    c.json(await readBody(c, ninLookupSchema).catch(({ code, message }) => ({ code, message }))),
+  const app = new Hono<HonoEnv>().post("/", async (c) =>
+    c.json(await readJsonBody(c, ninLookupSchema).catch(({ code, message }) => ({ code, message }))),
   );
   return (await app.request("/", { method: "POST", body })).json();
 }

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { getListFromStatusListJWT } from "@sd-jwt/jwt-status-list";
-import { openContext } from "../../cli/open.ts";
+import { openRegister } from "../../cli/open.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
-import { compromiseKey } from "../../src/domain/keys.ts";
-import { rotateKeys } from "../../src/domain/rotation.ts";
-import { createStatusIndexes, createStatusLists } from "../../src/domain/status-list/lists.ts";
+import { markKeyCompromised } from "../../src/domain/keys.ts";
+import { rotateSigningKeys } from "../../src/domain/rotation.ts";
+import { createStatusIndexer, createStatusListSource } from "../../src/domain/status-list/lists.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
@@ -130,11 +130,11 @@ test("a status list is signed by the new active key right after a rotation or a 
   const kids = [headerOf(await listAt(uri)).kid];
   clock.set("2026-03-01T12:00:00Z");
   const now = clock.now();
-  await rotateKeys(stores.keys, secrets, { immediately: true, now, bits: 2048 });
+  await rotateSigningKeys(stores.keys, secrets, { immediately: true, now, bits: 2048 });
   clock.add(1_000);
   kids.push(headerOf(await listAt(uri)).kid);
   expect(payloadOf(await listAt(uri)).iat).toBe(now / 1000);
-  await compromiseKey(stores.keys, secrets, { kid: kids[1], since: now, bits: 2048, now: clock.now() });
+  await markKeyCompromised(stores.keys, secrets, { kid: kids[1], since: now, bits: 2048, now: clock.now() });
   clock.add(1_000);
   kids.push(headerOf(await listAt(uri)).kid);
   expect(new Set(kids).size).toBe(3);
@@ -186,12 +186,18 @@ test("a status list stays the same on a day without changes, and is signed again
 test("every node produces the same bytes of a status list", async () => {
   await change(knownTeacher.tId, "revoke");
   const { config, secrets } = world.operator;
-  const other = await openContext(config, { clock });
+  const other = await openRegister(config, { clock });
   const { settings, partners, keys, statusLists: store } = other.stores;
   const defaults = other.settingsInForce;
   const configuration = await createConfiguration({ settings, partners, keys, secrets, clock, defaults });
-  const statusIndexes = createStatusIndexes(secrets.statusListKey);
-  const lists = await createStatusLists({ configuration, store, statusIndexes, secrets, clock }).newest();
+  const statusIndexes = createStatusIndexer(secrets.statusListKey);
+  const lists = await createStatusListSource({
+    configuration,
+    store,
+    statusIndexes,
+    secrets,
+    clock,
+  }).newest();
   const uri = `https://teachers.example${api}/status/0`;
   expect(lists?.tokens.get(uri)).toBe(await listAt(uri));
   await other.driver.close();

@@ -6,7 +6,7 @@ export type FigureTerms = {
   readonly isEarlier?: boolean;
 };
 
-export type Table = {
+export type FigureTable = {
   /** Adds one round's value. */
   add(name: string, terms: FigureTerms, value: number): void;
   /** Adds a sentence below the table; repeated sentences are printed once. */
@@ -22,7 +22,7 @@ export function createFigures() {
   const tables = new Map<string, Answers>();
   return {
     /** Returns the table of a question; it is made at the first call. */
-    about(question: string): Table {
+    about(question: string): FigureTable {
       const answers = tables.get(question) ?? { figures: new Map(), notes: new Set() };
       tables.set(question, answers);
       return tableOver(answers);
@@ -36,7 +36,7 @@ export function createFigures() {
   };
 }
 
-function tableOver({ figures, notes }: Answers): Table {
+function tableOver({ figures, notes }: Answers): FigureTable {
   return {
     add(name, { unit, isEarlier = false }, value) {
       const figure = figures.get(name) ?? { unit, values: [], earlier: [] };

@@ -1,15 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { withTempDir } from "../harness/folder.ts";
-import type { Table } from "./figures.ts";
-import { inTurn, type Measuring } from "./questions.ts";
+import type { FigureTable } from "./figures.ts";
+import { alternateOrder, type BenchmarkRun } from "./questions.ts";
 import { initRegister, type Program, writeExtract } from "./register.ts";
 
 /** A command's duration and its processor time, in seconds. */
 type Took = { readonly seconds: number; readonly cpuSeconds: number };
 
 /** Measures an import into an empty register, and for comparison one by the sqlite3 shell of the same file. */
-export function measureImports({ figures, programs, rounds, isQuick }: Measuring): Promise<void> {
+export function measureImports({ figures, programs, rounds, isQuick }: BenchmarkRun): Promise<void> {
   return withTempDir(async (folder) => {
     const rows = isQuick ? 50_000 : 1_000_000;
     const extract = await writeExtract(folder, rows);
@@ -20,7 +20,7 @@ export function measureImports({ figures, programs, rounds, isQuick }: Measuring
     for (let round = 0; round < rounds; round++) {
       const shell = hasShell ? await withTempDir((inRound) => importByShell(extract, inRound)) : null;
       if (shell !== null) table.add(`${name} by the sqlite3 shell`, { unit: "s" }, shell.seconds);
-      for (const program of inTurn(programs, round)) {
+      for (const program of alternateOrder(programs, round)) {
         const { isEarlier } = program;
         const took = await withTempDir((inRound) =>
           measureImport(program, { table, name, extract, inRound }),
@@ -34,7 +34,7 @@ export function measureImports({ figures, programs, rounds, isQuick }: Measuring
 
 async function measureImport(
   { words, isEarlier }: Program,
-  { table, name, extract, inRound }: { table: Table; name: string; extract: string; inRound: string },
+  { table, name, extract, inRound }: { table: FigureTable; name: string; extract: string; inRound: string },
 ): Promise<Took> {
   const dataDir = join(inRound, "data");
   await initRegister({ dataDir, program: words });

@@ -28,7 +28,7 @@ export type LoadResult = {
   readonly serverCpuSeconds: number;
 };
 
-export type Measured = LoadResult & {
+export type MeasuredLoad = LoadResult & {
   /** Answers with status 200. */
   readonly perSecond: number;
   /** Processor time of the server for one answer, in seconds. */
@@ -41,7 +41,7 @@ const client = fileURLToPath(new URL("./client.ts", import.meta.url));
  * Measures a server under the load of another process, which asks for random teachers over connections that stay open.
  * @throws Error if a request failed, because a failure takes another time than an answer
  */
-export async function measureLoad(plan: LoadPlan): Promise<Measured> {
+export async function measureLoad(plan: LoadPlan): Promise<MeasuredLoad> {
   const words = [process.execPath, client, JSON.stringify(plan)];
   const child = Bun.spawn(words, { stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr] = await Promise.all([

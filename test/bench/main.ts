@@ -13,7 +13,7 @@ import { withCleanup } from "./cleanup.ts";
 import { createFigures } from "./figures.ts";
 import { measureImports } from "./imports.ts";
 import { describeMachine } from "./machine.ts";
-import { type Measuring, measureBatches, measureChecks, measureLookups } from "./questions.ts";
+import { type BenchmarkRun, measureBatches, measureChecks, measureLookups } from "./questions.ts";
 import { type Program, startRegister } from "./register.ts";
 
 const questions = {
@@ -76,7 +76,7 @@ async function measure({ chosen, rounds, isQuick, programs }: NonNullable<Return
     const folder = makeFolder();
     cleanup(folder.remove);
     const start = (program: Program) => startRegister(program, { folder: folder.path, teachers, cleanup });
-    const served: Measuring["served"] = [];
+    const served: BenchmarkRun["served"] = [];
     if (chosen.some((name) => name !== "import"))
       for (const program of programs) served.push(await start(program));
     for (const name of chosen) {

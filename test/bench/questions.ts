@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { startServer, withCleanup } from "./cleanup.ts";
-import type { Figures, Table } from "./figures.ts";
-import { type LoadPlan, type Measured, measureLoad } from "./load.ts";
+import type { Figures, FigureTable } from "./figures.ts";
+import { type LoadPlan, type MeasuredLoad, measureLoad } from "./load.ts";
 import { type MachineLimit, measureLimit } from "./machine.ts";
 import type { Program, ServedRegister } from "./register.ts";
 import { startRival } from "./rivals/rivals.ts";
 
-export type Measuring = {
+export type BenchmarkRun = {
   readonly figures: Figures;
   /** This source's program and, if there is one, the other build. */
   readonly programs: readonly Program[];
@@ -23,17 +23,17 @@ type Load = Pick<LoadPlan, "connections" | "seconds">;
 type Asked = { readonly name: string; readonly plan: LoadPlan; readonly isEarlier: boolean };
 
 /** Calls each server before it is measured: for the first thousands of calls the runtime still compiles the program. */
-async function warmUp({ isQuick }: Measuring, plans: readonly LoadPlan[]): Promise<void> {
+async function warmUp({ isQuick }: BenchmarkRun, plans: readonly LoadPlan[]): Promise<void> {
   for (const plan of plans) await measureLoad({ ...plan, seconds: isQuick ? 2 : 6 });
 }
 
 /** Reverses the order in every other round, so that none of the compared programs is always measured first. */
-export function inTurn<T>(compared: readonly T[], round: number): readonly T[] {
+export function alternateOrder<T>(compared: readonly T[], round: number): readonly T[] {
   return round % 2 === 0 ? compared : compared.toReversed();
 }
 
 /** Makes the loads of one kind, one for each served build. */
-function askedOf({ served }: Measuring, name: string, shape: Pick<LoadPlan, "kind" | "items">) {
+function askedOf({ served }: BenchmarkRun, name: string, shape: Pick<LoadPlan, "kind" | "items">) {
   return (load: Load): Asked[] =>
     served.map(({ program: { isEarlier }, url, pid, apiKey, teachers }) => ({
       ...{ name, isEarlier, plan: { url, pid, apiKey, teachers, ...shape, ...load } },
@@ -41,7 +41,7 @@ function askedOf({ served }: Measuring, name: string, shape: Pick<LoadPlan, "kin
 }
 
 /** Measures single checks, and for comparison OpenSSL's signatures and a rival that makes the same promises. */
-export function measureChecks(measuring: Measuring): Promise<void> {
+export function measureChecks(measuring: BenchmarkRun): Promise<void> {
   return withCleanup(async (cleanup) => {
     const { served, figures } = measuring;
     const table = figures.about("What does a check cost, and how long does it take?");
@@ -57,7 +57,7 @@ export function measureChecks(measuring: Measuring): Promise<void> {
 }
 
 /** Measures batches of 20 checks. */
-export function measureBatches(measuring: Measuring): Promise<void> {
+export function measureBatches(measuring: BenchmarkRun): Promise<void> {
   const items = 20;
   const table = measuring.figures.about("What does a batch of 20 checks cost, and how long does it take?");
   const asked = askedOf(measuring, "batch", { kind: "batch", items });
@@ -65,7 +65,7 @@ export function measureBatches(measuring: Measuring): Promise<void> {
 }
 
 /** Measures public look-ups, and for comparison the runtime's empty answer. */
-export function measureLookups(measuring: Measuring): Promise<void> {
+export function measureLookups(measuring: BenchmarkRun): Promise<void> {
   return withCleanup(async (cleanup) => {
     const table = measuring.figures.about("What does a public look-up cost, beside an empty answer?");
     const file = fileURLToPath(new URL("./empty.ts", import.meta.url));
@@ -81,13 +81,13 @@ export function measureLookups(measuring: Measuring): Promise<void> {
 }
 
 type Rounds = {
-  readonly table: Table;
+  readonly table: FigureTable;
   /** The number of signatures in an answer; 0: the answer has none, and is not compared with the machine's limit. */
   readonly signatures: number;
   asked(load: Load): readonly Asked[];
 };
 
-async function measureRounds(measuring: Measuring, { table, signatures, asked }: Rounds): Promise<void> {
+async function measureRounds(measuring: BenchmarkRun, { table, signatures, asked }: Rounds): Promise<void> {
   const seconds = measuring.isQuick ? 1 : 3;
   await warmUp(
     measuring,
@@ -97,14 +97,14 @@ async function measureRounds(measuring: Measuring, { table, signatures, asked }:
     const limit = signatures > 0 ? await measureLimit() : null;
     if (limit !== null) addLimit(table, limit);
     for (const connections of connectionCounts)
-      for (const { name, plan, isEarlier } of inTurn(asked({ connections, seconds }), round)) {
+      for (const { name, plan, isEarlier } of alternateOrder(asked({ connections, seconds }), round)) {
         const about = { name: `${name}, ${connections} at a time`, isEarlier, limit, signatures };
         addLoad(table, { ...about, measured: await measureLoad(plan) });
       }
   }
 }
 
-function addLimit(table: Table, { alone, perSecond }: MachineLimit): void {
+function addLimit(table: FigureTable, { alone, perSecond }: MachineLimit): void {
   table.add("S: one RSA-2048 signature by OpenSSL, processor time", { unit: "µs" }, alone * 1e6);
   table.add("openssl speed -multi, all cores", { unit: "signatures/s" }, perSecond);
 }
@@ -112,10 +112,10 @@ function addLimit(table: Table, { alone, perSecond }: MachineLimit): void {
 type LoadFigures = Pick<Asked, "name" | "isEarlier"> & {
   readonly limit: MachineLimit | null;
   readonly signatures: number;
-  readonly measured: Measured;
+  readonly measured: MeasuredLoad;
 };
 
-function addLoad(table: Table, { name, isEarlier, limit, signatures, measured }: LoadFigures): void {
+function addLoad(table: FigureTable, { name, isEarlier, limit, signatures, measured }: LoadFigures): void {
   const { perSecond, cpuSeconds, p50Ms, p99Ms } = measured;
   table.add(name, { unit: "answers/s", isEarlier }, perSecond);
   table.add(`${name}: server CPU each`, { unit: "µs", isEarlier }, cpuSeconds * 1e6);

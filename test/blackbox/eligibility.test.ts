@@ -9,7 +9,7 @@ import {
   uuid,
 } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
-import { dateIn, daysBetween, type Row, type TeacherName, teachers } from "./registry.ts";
+import { dateIn, daysBetween, type ExtractRow, type TeacherName, teachers } from "./registry.ts";
 import { type Partner, readJson, sharedWorld } from "./world.ts";
 
 const world = sharedWorld();
@@ -75,7 +75,7 @@ function groupOf(purpose: Purpose): keyof Verdicts {
 }
 
 /** The licence that an answer of this day must have for a record. */
-function licenseOf(name: TeacherName, row: Row, today: string): License {
+function licenseOf(name: TeacherName, row: ExtractRow, today: string): License {
   const issueDate = row.license_issue_date ?? null;
   const expiryDate = row.license_expiry_date ?? "";
   const dated = { issueDate, expiryDate, daysRemaining: null };
@@ -91,7 +91,7 @@ function licenseOf(name: TeacherName, row: Row, today: string): License {
 test.each(Object.keys(teachers) as TeacherName[])(
   "a check of the teacher %s gives the policy's reasons under every purpose",
   async (name) => {
-    const row: Row = teachers[name];
+    const row: ExtractRow = teachers[name];
     for (const purpose of purposes) {
       const envelope = await check(row.reg_no, purpose);
       const reasons = verdicts[name][groupOf(purpose)];
@@ -162,7 +162,7 @@ test("an envelope has the published members and headers, and verifies against th
 
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
 const item = (regNo: string) => ({ identifier: { regNo }, purpose });
-const rows = Object.values(teachers) as Row[];
+const rows = Object.values(teachers) as ExtractRow[];
 
 async function batch(items: unknown[]): Promise<Batch> {
   const response = await partner.post("/batch", { items });
@@ -172,7 +172,7 @@ async function batch(items: unknown[]): Promise<Batch> {
 
 test("a batch of a hundred items is answered in order, each item with its own signature", async () => {
   const asked = Array.from({ length: 100 }, (_, index) =>
-    index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as Row).reg_no,
+    index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as ExtractRow).reg_no,
   );
   const answer = await batch(asked.map(item));
   const jwks = await fetchJwks(world);

@@ -5,7 +5,13 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { testTimeoutMs } from "../harness/program.ts";
-import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
+import {
+  type CommandExit,
+  openShell,
+  readPrintedLines,
+  repositoryPath,
+  type Shell,
+} from "./printed-commands.ts";
 
 setDefaultTimeout(4 * testTimeoutMs);
 
@@ -30,7 +36,7 @@ beforeAll(async () => {
     "http://127.0.0.1:8090": shell.services[0]?.url ?? "",
     "http://127.0.0.1:8100": shell.services[0]?.url ?? "",
   }));
-  await copyFile(repository("data/sample-registry.csv"), join(shell.home, "sample-registry.csv"));
+  await copyFile(repositoryPath("data/sample-registry.csv"), join(shell.home, "sample-registry.csv"));
 });
 
 afterAll(async () => {
@@ -50,12 +56,12 @@ async function receive(request: Request): Promise<Response> {
 }
 
 /** The check after a command line, by the beginning of the line. */
-type Expectations = Readonly<Record<string, (ended: Ended) => void | Promise<void>>>;
+type Expectations = Readonly<Record<string, (ended: CommandExit) => void | Promise<void>>>;
 
 /** Runs the command lines of a document, which must all exit with 0. Each expectation must match a line. */
 async function runDocument(path: string, expectations: Expectations): Promise<void> {
   const left = new Set(Object.keys(expectations));
-  for (const line of printedLines(path)) {
+  for (const line of readPrintedLines(path)) {
     if (Object.keys(notRun).some((words) => line.startsWith(words))) continue;
     if (/tvs serve .*&(?: \w+=\$!)?$/.test(line)) {
       await shell.serve(line);

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
-import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
+import { verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { leafHashOfAttestation, rootOfInclusionProof } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf } from "../fixtures/log-notes.ts";
@@ -71,11 +71,11 @@ async function prove(service: Service, envelope: Envelope): Promise<{ log: strin
   const { leafIndex: index, treeSize: size, hashes, checkpoint } = (await answer.json()) as Inclusion;
   const key = (await keysOf(service)).find((one) => one.startsWith(`${checkpoint.split("\n")[0]}+`)) ?? "";
   const verifierKey = await readVerifierKey(key);
-  const opened = await openCheckpoint(checkpoint, verifierKey === null ? [] : [verifierKey]);
+  const opened = await verifyCheckpoint(checkpoint, verifierKey === null ? [] : [verifierKey]);
   if (opened instanceof Refusal) throw new Error(opened.reason);
   const path = hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));
-  const leafHash = await attestationLeafHash(envelope.signature);
-  expect(await rootOfInclusion({ leafHash, index, size, hashes: path })).toEqual(opened.root);
+  const leafHash = await leafHashOfAttestation(envelope.signature);
+  expect(await rootOfInclusionProof({ leafHash, index, size, hashes: path })).toEqual(opened.root);
   expect(opened.size).toBe(size);
   return { log: opened.origin, index };
 }

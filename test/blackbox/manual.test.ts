@@ -9,7 +9,13 @@ import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, until } from "../harness/eventually.ts";
 import { testTimeoutMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
-import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
+import {
+  type CommandExit,
+  openShell,
+  readPrintedLines,
+  repositoryPath,
+  type Shell,
+} from "./printed-commands.ts";
 
 setDefaultTimeout(6 * testTimeoutMs);
 
@@ -64,7 +70,7 @@ beforeAll(async () => {
     "http://10.0.0.4:8080": server?.url ?? "",
   }));
   const here = (name: string) => join(shell.home, name);
-  await copyFile(repository("data/sample-registry.csv"), here("extract.csv"));
+  await copyFile(repositoryPath("data/sample-registry.csv"), here("extract.csv"));
   const rows = [
     ["Registration No", "Full Name", "Source", "Certificate Status", "Licence Expiry"],
     ["TR/2019/LA/000001", "Ada Okafor", "New System", "Verified", new Date("2031-12-31T00:00:00Z")],
@@ -79,7 +85,7 @@ beforeAll(async () => {
     ["key.pem", keyPem],
   ] as const)
     await writeFile(here(name), text);
-  const [vector] = JSON.parse(await readFile(repository("test/fixtures/webhooks/vectors.json"), "utf8"));
+  const [vector] = JSON.parse(await readFile(repositoryPath("test/fixtures/webhooks/vectors.json"), "utf8"));
   await writeFile(here("body.json"), vector.body);
   await writeFile(here("secret.txt"), vector.secret);
   await shell.set("SIGNATURE", vector.signature);
@@ -155,7 +161,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 /** Keeps the output of a line for later lines, by the beginning of the line. */
-const after: Readonly<Record<string, (ended: Ended) => Promise<unknown>>> = {
+const after: Readonly<Record<string, (ended: CommandExit) => Promise<unknown>>> = {
   "tvs partners add ": async ({ stdout }) => {
     apiKey = /^apiKey +(\S+)$/m.exec(stdout)?.[1] ?? "";
     await shell.set("OLD_KEY_ID", /^keyId +(\S+)$/m.exec(stdout)?.[1] ?? "");
@@ -190,7 +196,7 @@ const after: Readonly<Record<string, (ended: Ended) => Promise<unknown>>> = {
 };
 
 /** Runs one line to its end. @returns what it said */
-async function ended(line: string): Promise<Ended> {
+async function ended(line: string): Promise<CommandExit> {
   const [other, first] = Object.entries(shellOf).find(([words]) => line.startsWith(words))?.[1] ?? [
     "bash",
     "",
@@ -200,7 +206,7 @@ async function ended(line: string): Promise<Ended> {
   return shell.runWell(asPasted);
 }
 
-async function started(line: string): Promise<Ended> {
+async function started(line: string): Promise<CommandExit> {
   // One service owns a database.
   await shell.stopServices();
   await shell.serve(line);
@@ -212,11 +218,11 @@ test("every command line of the manual does what the manual says, or is listed w
   const reasonOf = (line: string) => Object.keys(notRun).find((words) => line.startsWith(words));
   // Whether a line is named although no page has it does not depend on which pages are run here.
   for (const { name } of manualTopics)
-    for (const line of printedLines(`data/help/${name}.md`)) left.delete(reasonOf(line) ?? "");
+    for (const line of readPrintedLines(`data/help/${name}.md`)) left.delete(reasonOf(line) ?? "");
   expect([...left]).toEqual([]);
   for (const { name } of manualTopics.filter((topic) => leftOut[topic.name] !== true)) {
     await before[name]?.();
-    for (const line of printedLines(`data/help/${name}.md`)) {
+    for (const line of readPrintedLines(`data/help/${name}.md`)) {
       if (reasonOf(line) !== undefined) continue;
       const result = await (line.startsWith("tvs serve") ? started(line) : ended(line));
       await Object.entries(after).find(([words]) => line.startsWith(words))?.[1](result);

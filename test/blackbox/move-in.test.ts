@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { testTimeoutMs } from "../harness/program.ts";
-import { openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
+import { openShell, readPrintedLines, repositoryPath, type Shell } from "./printed-commands.ts";
 
 setDefaultTimeout(2 * testTimeoutMs);
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   }));
   installed = join(shell.home, "installed");
   await mkdir(installed, { mode: 0o700 });
-  await copyFile(repository("data/sample-registry.csv"), join(shell.home, "extract.csv"));
+  await copyFile(repositoryPath("data/sample-registry.csv"), join(shell.home, "extract.csv"));
 });
 afterAll(() => shell?.close());
 
@@ -39,7 +39,7 @@ test("the manual's commands move a register from ./data into the service's folde
   const first = await shell.serve("tvs serve");
   expect(await ask(apiKey)).toBe("200 VALID");
   expect(await first.stop()).toBe(0);
-  for (const line of printedLines("data/help/install.md", "From ./data to /var/lib/tvs"))
+  for (const line of readPrintedLines("data/help/install.md", "From ./data to /var/lib/tvs"))
     if (!line.includes("systemctl")) await shell.runWell(line);
   await shell.serve("tvs serve --data installed");
   expect(await ask(apiKey)).toBe("200 VALID");

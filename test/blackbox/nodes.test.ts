@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { newMasterKey } from "../../src/domain/secrets.ts";
+import { generateMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
 import { addPartner as addPartnerTo } from "../faults/register.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
@@ -114,7 +114,7 @@ test.skipIf(noServer !== undefined)(
   () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();
-      await writeFile(join(dataDir, "master.key"), `${newMasterKey()}\n`, { mode: 0o600 });
+      await writeFile(join(dataDir, "master.key"), `${generateMasterKey()}\n`, { mode: 0o600 });
       const serve = ["serve", "--port", "0", "--issuer", "https://a.example"];
       const refused = runTvs(serve, { dataDir, env: { TVS_DATABASE: empty.url } });
       await expectRefusal(refused, 1, `the database at ${empty.url} is empty`);

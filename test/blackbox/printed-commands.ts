@@ -6,10 +6,10 @@ import { makeFolder } from "../harness/folder.ts";
 import { programWords, runToEnd, type Service, startService } from "../harness/program.ts";
 import { read, root } from "../harness/repository.ts";
 
-export const repository = (path: string) => join(root, path);
+export const repositoryPath = (path: string) => join(root, path);
 
 /** The command lines of a document's `sh` blocks, in order, without comments. */
-export function printedLines(path: string, heading?: string): string[] {
+export function readPrintedLines(path: string, heading?: string): string[] {
   const text = read(path);
   const [, section = ""] = heading === undefined ? ["", text] : text.split(`\n## ${heading}\n`);
   const own = heading === undefined ? section : (section.split(/^## /m)[0] ?? "");
@@ -17,7 +17,7 @@ export function printedLines(path: string, heading?: string): string[] {
   return blocks.flatMap((block) => block.split("\n")).filter((line) => !/^\s*(?:#.*)?$/.test(line));
 }
 
-export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+export type CommandExit = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** A bash that keeps its folder and variables from line to line, with `tvs` on its PATH. */
 export type Shell = Awaited<ReturnType<typeof openShell>>;
@@ -45,7 +45,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     return Object.entries(replaced()).reduce((text, [printed, own]) => text.replaceAll(printed, own), line);
   }
 
-  function run(line: string): Promise<Ended> {
+  function run(line: string): Promise<CommandExit> {
     const script = [
       `. '${state}/env'`,
       `cd "$(cat '${state}/cwd')"`,
@@ -56,7 +56,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
   }
 
   /** Runs a line, which must exit with 0. */
-  async function runWell(line: string): Promise<Ended> {
+  async function runWell(line: string): Promise<CommandExit> {
     const ended = await run(line);
     const said = ended.code === 0 ? "" : ended.stdout + ended.stderr;
     expect({ line, code: ended.code, said }).toEqual({ line, code: 0, said: "" });

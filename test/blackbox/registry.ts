@@ -3,7 +3,7 @@
 import type { Cells } from "../harness/imports.ts";
 
 /** One row of an extract. */
-export type Row = Cells & { reg_no: string };
+export type ExtractRow = Cells & { reg_no: string };
 
 /** The calendar date in a time zone, `days` days after `at`. */
 export function dateIn(timeZone: string, days = 0, at = Date.now()): string {
@@ -12,7 +12,7 @@ export function dateIn(timeZone: string, days = 0, at = Date.now()): string {
 }
 
 /** The service's default time zone decides on which day a licence expires. */
-export function day(days: number): string {
+export function dateInLagos(days: number): string {
   return dateIn("Africa/Lagos", days);
 }
 
@@ -21,7 +21,7 @@ export function daysBetween(from: string, to: string): number {
 }
 
 /** The row of a licensed, certified teacher, with changes. */
-export function teacher<Changes extends Partial<Row>>(reg_no: string, changes: Changes) {
+export function teacher<Changes extends Partial<ExtractRow>>(reg_no: string, changes: Changes) {
   return {
     reg_no,
     name: "Adaeze Okonkwo",
@@ -31,14 +31,14 @@ export function teacher<Changes extends Partial<Row>>(reg_no: string, changes: C
     active: "true",
     certificate_status: "VERIFIED",
     certificate_issue_date: "2019-03-04",
-    license_issue_date: day(-600),
-    license_expiry_date: day(130),
+    license_issue_date: dateInLagos(-600),
+    license_expiry_date: dateInLagos(130),
     ...changes,
   };
 }
 
 const noLicense = { license_issue_date: "", license_expiry_date: "" } as const;
-const expired = { license_issue_date: day(-1000), license_expiry_date: day(-1) } as const;
+const expired = { license_issue_date: dateInLagos(-1000), license_expiry_date: dateInLagos(-1) } as const;
 
 /** One teacher for every state; the dates depend on the current day. */
 export const teachers = {
@@ -51,18 +51,18 @@ export const teachers = {
     phone: "+2348031234501",
     photo_url: "https://photos.example.com/1000001.jpg",
   }),
-  lastDay: teacher("LA/PT/2019/00002", { t_id: "1000002", license_expiry_date: day(0) }),
+  lastDay: teacher("LA/PT/2019/00002", { t_id: "1000002", license_expiry_date: dateInLagos(0) }),
   expired: teacher("LA/PT/2019/00003", { t_id: "1000003", ...expired }),
   revoked: teacher("LA/PT/2019/00004", {
     t_id: "1000004",
-    license_revoked_on: day(-10),
+    license_revoked_on: dateInLagos(-10),
     license_revoked_reason: "misconduct",
   }),
   neverLicensed: teacher("LA/PT/2019/00005", { t_id: "1000005", ...noLicense }),
   notYetValid: teacher("LA/PT/2019/00006", {
     t_id: "1000006",
-    license_issue_date: day(2),
-    license_expiry_date: day(400),
+    license_issue_date: dateInLagos(2),
+    license_expiry_date: dateInLagos(400),
   }),
   deactivated: teacher("LA/PT/2019/00007", { t_id: "1000007", active: "false" }),
   claimed: teacher("LA/PT/2019/00008", { t_id: "1000008", certificate_status: "CLAIMED" }),
@@ -107,5 +107,5 @@ export const teachers = {
     email: "School@Example.com",
     phone: "08031234516",
   }),
-} as const satisfies Record<string, Row>;
+} as const satisfies Record<string, ExtractRow>;
 export type TeacherName = keyof typeof teachers;

@@ -15,13 +15,13 @@ import {
   testTimeoutMs,
 } from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
-import { type Row, teachers } from "./registry.ts";
+import { type ExtractRow, teachers } from "./registry.ts";
 
 export const issuer = "https://verify.example.gov";
 export const api = "/v1/inter-agency";
 
 type WorldOptions = {
-  rows?: readonly Row[];
+  rows?: readonly ExtractRow[];
   /** Arguments of `serve` in addition to data folder, port and issuer. */
   args?: readonly string[];
   /** Whether the service also has a TLS port. */
@@ -83,7 +83,7 @@ function newWorld(options: WorldOptions) {
     return join(folder.path, name);
   }
 
-  async function importRows(imported: readonly Row[]): Promise<void> {
+  async function importRows(imported: readonly ExtractRow[]): Promise<void> {
     const path = await file(`import-${crypto.randomUUID()}.csv`, csv(imported));
     await tvsJson("teachers", "import", path, "--allow-change");
   }

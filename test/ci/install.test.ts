@@ -9,7 +9,7 @@ import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
 import { listWorks } from "../../.ci/notices.ts";
 import words from "../../data/commands.json" with { type: "json" };
 import { readServeConfig } from "../../src/config.ts";
-import { printedLines } from "../blackbox/printed-commands.ts";
+import { readPrintedLines } from "../blackbox/printed-commands.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const parts = {
@@ -204,7 +204,7 @@ test.skipIf(!canMount)(
       cpSync(unitFolder, home, { recursive: true });
       writeFileSync(join(home, "tvs"), "#!/bin/sh\n");
       mkdirSync(join(home, "bin"));
-      const lines = printedLines("data/help/install.md", "Without the package")
+      const lines = readPrintedLines("data/help/install.md", "Without the package")
         .map((line) => line.replace("sudo ", ""))
         .filter((line) => !/^systemctl|^-u tvs /.test(line));
       const paths = "/usr/local/bin/tvs /var/lib/tvs /etc/tvs/tvs.env /etc/systemd/system/tvs.service";

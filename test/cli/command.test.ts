@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { runCommand } from "citty";
-import { command, group, moveKeyIdsLast, option, readRepeated } from "../../cli/command.ts";
+import { defineCommand, group, moveKeyIdsLast, option, readRepeatedOption } from "../../cli/command.ts";
 import { catchError } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
 async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
   let seen: Record<string, unknown> | undefined;
-  const made = command({
+  const made = defineCommand({
     description: "Imports",
     example: "tvs import F",
     args: {
@@ -61,7 +61,12 @@ test("a command with a variadic operand accepts any number of operands", async (
 });
 
 test("a key id that begins with a dash is read as an operand, or as the value of the option before it", () => {
-  const made = command({ description: "", example: "", args: { anchor: option("KID") }, async run() {} });
+  const made = defineCommand({
+    description: "",
+    example: "",
+    args: { anchor: option("KID") },
+    async run() {},
+  });
   const kid = `-_${"a".repeat(41)}`;
   expect(moveKeyIdsLast([kid, "--json"], made)).toEqual(["--json", "--", kid]);
   expect(moveKeyIdsLast(["--anchor", kid, "file"], made)).toEqual([`--anchor=${kid}`, "file"]);
@@ -71,8 +76,8 @@ test("a key id that begins with a dash is read as an operand, or as the value of
 
 test("a repeated option keeps all its values, whether spelled --name value or --name=value", () => {
   const rawArgs = ["--trusted-proxy", "10.0.0.1", "--port=0", "--trusted-proxy=10.0.0.2"];
-  expect(readRepeated(rawArgs, "trusted-proxy")).toEqual(["10.0.0.1", "10.0.0.2"]);
-  expect(readRepeated(rawArgs, "missing")).toBeUndefined();
+  expect(readRepeatedOption(rawArgs, "trusted-proxy")).toEqual(["10.0.0.1", "10.0.0.2"]);
+  expect(readRepeatedOption(rawArgs, "missing")).toBeUndefined();
 });
 
 test("a command group loads a command's module only to run that command", () => {
@@ -80,7 +85,7 @@ test("a command group loads a command's module only to run that command", () => 
   const made = group("Keys", {
     list: async () => {
       loaded++;
-      return command({ description: "Lists", example: "tvs keys list", async run() {} });
+      return defineCommand({ description: "Lists", example: "tvs keys list", async run() {} });
     },
   });
   expect(Object.keys(made.subCommands ?? {})).toEqual(["list"]);

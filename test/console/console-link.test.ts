@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import {
   checkConsoleLinkToken,
+  consoleLinkLifeMs,
   createConsoleLink,
   formatConsoleLocation,
-  linkLifeMs,
   parseConsoleLocation,
 } from "../../src/console/access.ts";
-import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 
-const secrets = deriveSecrets(newMasterKey());
+const secrets = deriveSecrets(generateMasterKey());
 const location = { port: 9090, id: "this-service" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = ({ url }: { url: string }) => new URL(url).searchParams.get("token") ?? "";
@@ -17,7 +17,7 @@ const verdictOf = (token: string, at = now) => checkConsoleLinkToken(token, { se
 test("a link to the console leads to this machine, and is good for five minutes", () => {
   const link = createConsoleLink(secrets, location, now);
   expect(link.url).toStartWith("http://127.0.0.1:9090/open?token=");
-  expect(link.expiresAt).toBe(now + linkLifeMs);
+  expect(link.expiresAt).toBe(now + consoleLinkLifeMs);
   const token = tokenOf(link);
   expect([now, link.expiresAt - 1, link.expiresAt].map((at) => verdictOf(token, at))).toEqual([
     "good",
@@ -27,7 +27,7 @@ test("a link to the console leads to this machine, and is good for five minutes"
 });
 
 test.each([
-  ["of another master key", deriveSecrets(newMasterKey()), location],
+  ["of another master key", deriveSecrets(generateMasterKey()), location],
   ["of an earlier start of the service", secrets, { ...location, id: "the-earlier-one" }],
   ["for another port", secrets, { ...location, port: 9191 }],
 ])("a link to the console %s is unknown", (_, own, where) => {

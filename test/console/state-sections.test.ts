@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ConsoleState, createCommandLine } from "../../src/console/console-state.ts";
+import { type ConsoleState, createCommandFormatter } from "../../src/console/console-state.ts";
 import { findConcerns } from "../../src/console/state-sections.ts";
 import { type Change, checkInput, everythingWrong, now } from "../harness/readings.ts";
 
@@ -8,7 +8,7 @@ const well = {
   ...{ now, hasFailed: false, isDiskRefusing: () => false, history: { points: () => [{ failedRate: 0 }] } },
   clockAheadMs: () => 0,
   signers: () => ({ running: 2, deaths: 1, lastDeathAt: now - 61 * 60_000 }),
-  commandLine: createCommandLine(["--data", "/srv/the data"]),
+  commandLine: createCommandFormatter(["--data", "/srv/the data"]),
 };
 
 function concerns(change: Change = {}, own: Partial<typeof well> = {}) {

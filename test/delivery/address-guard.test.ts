@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import {
-  checkEndpointUrl,
   EndpointRefused,
-  mayUsePrivateAddress,
-  nonPublicRange,
+  isPrivateAddressAllowed,
+  nonPublicRangeOf,
+  parseEndpointUrl,
   resolveEndpoint,
 } from "../../src/delivery/address-guard.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
@@ -11,7 +11,7 @@ import { catchError } from "../harness/rejection.ts";
 
 function refusalOf(text: string, allowPrivate = false): EndpointRefused {
   try {
-    checkEndpointUrl(text, { allowPrivate });
+    parseEndpointUrl(text, { allowPrivate });
   } catch (error) {
     if (error instanceof EndpointRefused) return error;
     throw error;
@@ -27,11 +27,11 @@ test.each([
   "https://localhost.example.org/", "https://hooks.example.org/a@b",
   `https://hooks.example.org/${"x".repeat(2048 - 26)}`,
 ])("the endpoint URL %s is accepted", (text) => {
-  expect(checkEndpointUrl(text, { allowPrivate: false }).protocol).toBe("https:");
+  expect(parseEndpointUrl(text, { allowPrivate: false }).protocol).toBe("https:");
 });
 
 test("a non-ASCII host name of an endpoint is sent in its ASCII form", () => {
-  const url = checkEndpointUrl("https://bücher.example/", { allowPrivate: false });
+  const url = parseEndpointUrl("https://bücher.example/", { allowPrivate: false });
   expect(url.hostname).toBe("xn--bcher-kva.example");
 });
 
@@ -114,7 +114,7 @@ test("the refusal of an endpoint URL never repeats its path, query, user or pass
 
 test("allowPrivate allows http and every IP address, and nothing else", () => {
   for (const text of ["http://127.0.0.1:1/", "http://localhost/", "https://10.0.0.1/", "http://[::1]/"]) {
-    expect(checkEndpointUrl(text, { allowPrivate: true })).toBeInstanceOf(URL);
+    expect(parseEndpointUrl(text, { allowPrivate: true })).toBeInstanceOf(URL);
   }
   const urls = ["ftp://localhost/", "http://user@localhost/", "http://localhost/#a", "http://localhost:0/"];
   for (const text of urls) expect(refusalOf(text, true).refusal).toBe("ENDPOINT_INVALID");
@@ -131,7 +131,7 @@ const elsewhere = [
   "http://127.1/", "http://169.254.169.254/latest",
 ];
 const may = (keyKind: "live" | "test", allowPrivateWebhooks = false) =>
-  [...here, ...elsewhere].filter((url) => mayUsePrivateAddress(url, { keyKind, allowPrivateWebhooks }));
+  [...here, ...elsewhere].filter((url) => isPrivateAddressAllowed(url, { keyKind, allowPrivateWebhooks }));
 
 test("a sandbox may send webhooks to its own machine over http, and to no other private address", () => {
   expect(may("test")).toEqual(here);
@@ -268,15 +268,15 @@ const specials: [name: string, first: string, last: string, ...publicNeighbours:
 test.each(specials)(
   "the address guard refuses the range %s, from %s to %s, and accepts the public addresses next to it",
   (_name, first, last, ...neighbours) => {
-    for (const special of [first, last]) expect(nonPublicRange(special)).not.toBeNull();
-    for (const neighbour of neighbours) expect(nonPublicRange(neighbour)).toBeNull();
+    for (const special of [first, last]) expect(nonPublicRangeOf(special)).not.toBeNull();
+    for (const neighbour of neighbours) expect(nonPublicRangeOf(neighbour)).toBeNull();
   },
 );
 
 // biome-ignore format: a list reads better in rows
 test.each([
   "1.1.1.1", "8.8.8.8", "197.210.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "2C0F:F248::1",
-])("the IP address %s is public", (ip) => expect(nonPublicRange(ip)).toBeNull());
+])("the IP address %s is public", (ip) => expect(nonPublicRangeOf(ip)).toBeNull());
 
 const addresses = addressesOf({
   loopback: "0x7f.1 0177.0.0.1 2130706433 127.1",
@@ -293,5 +293,5 @@ const addresses = addressesOf({
 
 test.each([...addresses, ["", "not an IP address"] as const])(
   "the IP address %s is not public: %s",
-  (ip, range) => expect(nonPublicRange(ip)).toBe(range),
+  (ip, range) => expect(nonPublicRangeOf(ip)).toBe(range),
 );

@@ -3,7 +3,7 @@ import * as standardwebhooks from "standardwebhooks";
 import Stripe from "stripe";
 import * as svix from "svix";
 import { deliveryHeaders, signDelivery } from "../../src/delivery/attempt.ts";
-import { newWebhookSecret } from "../../src/domain/webhooks.ts";
+import { generateWebhookSecret } from "../../src/domain/webhooks.ts";
 import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { catchError } from "../harness/rejection.ts";
 
@@ -51,7 +51,7 @@ test("Stripe's library verifies a delivery with either secret of a rotation", as
 describe.each(Object.entries({ standardwebhooks, svix }))(
   "Standard Webhooks headers, verified by the library %s",
   (_name, { Webhook }) => {
-    const [secret, replaced] = [newWebhookSecret(), newWebhookSecret()];
+    const [secret, replaced] = [generateWebhookSecret(), generateWebhookSecret()];
     const eventId = "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3";
     const event = { body, eventId, eventType: "license.revoked", deliveryId: "d" } as const;
 

@@ -1,15 +1,15 @@
 /** Deliveries to an endpoint on loopback, and ways for the endpoint to answer. */
 import type { Socket } from "node:net";
 import {
-  createWebhookHttp,
-  type WebhookHttp,
-  type WebhookHttpOptions,
+  createWebhookHttpClient,
+  type WebhookHttpClient,
+  type WebhookHttpClientOptions,
   type WebhookRequest,
 } from "../../src/delivery/exchange.ts";
 import { type Receiver, type ReceiverOptions, startReceiver } from "./receiver.ts";
 
 export const body = '{"eventId":"évt_1"}';
-export const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+export const okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 const open: { close(): void }[] = [];
 
@@ -31,8 +31,8 @@ export async function receive(
   return closeLater(await startReceiver(answer, options));
 }
 
-export function makeExchange(options: WebhookHttpOptions = {}): WebhookHttp {
-  return closeLater(createWebhookHttp(options));
+export function makeExchange(options: WebhookHttpClientOptions = {}): WebhookHttpClient {
+  return closeLater(createWebhookHttpClient(options));
 }
 
 export function requestTo(to: number | string, overrides: Partial<WebhookRequest> = {}): WebhookRequest {
@@ -49,7 +49,7 @@ export async function deliverTo(answer: (socket: Socket) => void, overrides: Par
 }
 
 /** Writes as much as the other side reads, without end. */
-export function pour(socket: Socket, chunk: Uint8Array | string): void {
+export function writeEndlessly(socket: Socket, chunk: Uint8Array | string): void {
   const more = () => {
     while (socket.writable && socket.write(chunk));
   };
@@ -58,7 +58,7 @@ export function pour(socket: Socket, chunk: Uint8Array | string): void {
 }
 
 /** Writes a little every few milliseconds, without end. */
-export function drip(socket: Socket, text: string): void {
+export function writeSlowly(socket: Socket, text: string): void {
   const timer = setInterval(() => socket.write(text), 5);
   socket.on("close", () => clearInterval(timer));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { webhookBacklog } from "../../src/domain/deliveries.ts";
+import { sumWebhookBacklog } from "../../src/domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
 import { disableWebhook, enableWebhook } from "../../src/domain/webhooks.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
@@ -18,7 +18,7 @@ test("an endpoint that answers 410 is disabled, and its deliveries are held unti
       expect(received.length).toBe(1);
       const gone = { disabledReason: "gone", lastError: "BAD_STATUS 410" } as const;
       expect(await world.webhooks.endpoint("board")).toMatchObject(gone);
-      const backlog = await webhookBacklog(world.webhooks, world.clock.now());
+      const backlog = await sumWebhookBacklog(world.webhooks, world.clock.now());
       expect(backlog).toMatchObject({ pending: 21, held: 21 });
       await enableWebhook(world, "board");
       await sender.settle();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect, test } from "bun:test";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { makeCertificate } from "../harness/certificates.ts";
-import { closeAll, closeLater, makeExchange, ok, requestTo } from "./deliveries.ts";
+import { closeAll, closeLater, makeExchange, okResponse, requestTo } from "./deliveries.ts";
 import { startReceiver } from "./receiver.ts";
 
 // For localhost, 127.0.0.1 and ::1.
@@ -19,7 +19,7 @@ afterAll(() => receiver.close());
 function startTls({ certPem, keyPem }: { certPem: string; keyPem: string }, host = "127.0.0.1") {
   const answer = (socket: Socket & { servername?: string | false | null }) => {
     names.push(socket.servername || null);
-    socket.write(ok);
+    socket.write(okResponse);
   };
   return startReceiver(answer, { host, tls: { cert: certPem, key: keyPem } });
 }

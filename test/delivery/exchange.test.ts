@@ -3,13 +3,23 @@ import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { parseRetryAfter, type WebhookRequest } from "../../src/delivery/exchange.ts";
-import { deliveryErrors } from "../../src/domain/deliveries.ts";
-import { body, closeAll, deliverTo, drip, makeExchange, ok, pour, receive, requestTo } from "./deliveries.ts";
+import { deliveryErrorTexts } from "../../src/domain/deliveries.ts";
+import {
+  body,
+  closeAll,
+  deliverTo,
+  makeExchange,
+  okResponse,
+  receive,
+  requestTo,
+  writeEndlessly,
+  writeSlowly,
+} from "./deliveries.ts";
 
 afterEach(closeAll);
 
 test("a delivery request has the exact body, Host, Content-Length and headers, and accepts no content encoding", async () => {
-  const receiver = await receive((socket) => socket.write(ok));
+  const receiver = await receive((socket) => socket.write(okResponse));
   const headers = { "X-AGENCY-Event-Id": "evt_1", "Content-Type": "application/json" };
   const result = await makeExchange().deliver(requestTo(receiver.port, { headers }));
   expect(result).toMatchObject({ status: 200, error: null, retryAfterSeconds: null });
@@ -25,14 +35,14 @@ test("a delivery request has the exact body, Host, Content-Length and headers, a
 const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
 // biome-ignore format: a table reads better in rows
 test.each([
-  ["status 200 and a body", ok, 200],
+  ["status 200 and a body", okResponse, 200],
   ["status 202 and chunks", chunked.replace("200", "202"), 202],
   ["status 204", "HTTP/1.1 204 No Content\r\n\r\n", 204],
   ["an unknown 2xx status", "HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", 299],
   ["interim responses before the final one",
-    `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}`, 200],
-  ["a Location that is not followed", ok.replace("\r\n", "\r\nLocation: http://127.0.0.1:1/\r\n"), 200],
-  ["gzip that is not decoded", ok.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
+    `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${okResponse}`, 200],
+  ["a Location that is not followed", okResponse.replace("\r\n", "\r\nLocation: http://127.0.0.1:1/\r\n"), 200],
+  ["gzip that is not decoded", okResponse.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
 ])("a receiver's response with %s acknowledges the delivery", async (_name, answer, status) => {
   const result = await deliverTo((socket) => socket.write(answer));
   expect(result).toMatchObject({ status, error: null, retryAfterSeconds: null });
@@ -51,7 +61,7 @@ const head = "HTTP/1.1 200 OK\r\n";
 const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
 function sendEndless(socket: Socket): void {
   socket.write(`${head}\r\n`);
-  pour(socket, "x".repeat(65_536));
+  writeEndlessly(socket, "x".repeat(65_536));
 }
 function sendBomb(socket: Socket): void {
   socket.write(`${head}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
@@ -104,17 +114,17 @@ test.each([
   ["another protocol than HTTP", "SSH-2.0-OpenSSH_9.9\r\n", malformed],
   ["an unknown HTTP version", "HTTP/3.7 200 OK\r\n\r\n", malformed],
   ["a status that is not a number", "HTTP/1.1 two OK\r\n\r\n", malformed],
-  ["two Content-Length headers", ok.replace("\r\n", "\r\nContent-Length: 5\r\n"), malformed],
-  ["a Content-Length that is not a number", ok.replace("Length: 2", "Length: two"), malformed],
-  ["a negative Content-Length", ok.replace("Length: 2", "Length: -2"), malformed],
-  ["Content-Length and chunked encoding", ok.replace("\r\n", "\r\nTransfer-Encoding: chunked\r\n"), malformed],
-  ["a header without a name", ok.replace("\r\n", "\r\n: x\r\n"), malformed],
-  ["a NUL in a header", ok.replace("\r\n", "\r\nX: a\u0000b\r\n"), malformed],
+  ["two Content-Length headers", okResponse.replace("\r\n", "\r\nContent-Length: 5\r\n"), malformed],
+  ["a Content-Length that is not a number", okResponse.replace("Length: 2", "Length: two"), malformed],
+  ["a negative Content-Length", okResponse.replace("Length: 2", "Length: -2"), malformed],
+  ["Content-Length and chunked encoding", okResponse.replace("\r\n", "\r\nTransfer-Encoding: chunked\r\n"), malformed],
+  ["a header without a name", okResponse.replace("\r\n", "\r\n: x\r\n"), malformed],
+  ["a NUL in a header", okResponse.replace("\r\n", "\r\nX: a\u0000b\r\n"), malformed],
   ["switching protocols", "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", malformed],
   ["endless interim responses", "HTTP/1.1 100 Continue\r\n\r\n".repeat(50), malformed],
   ["too many headers", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, malformed],
   ["malformed chunks", chunked.replace("2\r\nok", "zz\r\nok"), malformed],
-  ["a body shorter than its length", ok.replace("Length: 2", "Length: 9"), "RESPONSE_INCOMPLETE"],
+  ["a body shorter than its length", okResponse.replace("Length: 2", "Length: 9"), "RESPONSE_INCOMPLETE"],
   ["endless chunks", chunked.replace("0\r\n\r\n", ""), "RESPONSE_INCOMPLETE"],
 ])("a response with %s fails the attempt", async (_name, answer, error) => {
   const end = error === malformed ? "write" : "end";
@@ -138,7 +148,7 @@ test("a port on which nobody listens fails the attempt with CONNECT_FAILED", asy
 });
 
 test("every delivery error code has a sentence for the operator", () => {
-  for (const sentence of Object.values(deliveryErrors)) expect(sentence).toMatch(/^[A-Z].+\.$/);
+  for (const sentence of Object.values(deliveryErrorTexts)) expect(sentence).toMatch(/^[A-Z].+\.$/);
 });
 
 const shortMs = 60;
@@ -147,7 +157,7 @@ const longMs = 10_000;
 
 const dripAfter = (text: string) => (socket: Socket) => {
   socket.write(text);
-  drip(socket, "x");
+  writeSlowly(socket, "x");
 };
 
 test.each<[string, (socket: Socket) => void, status: number | null]>([
@@ -178,8 +188,11 @@ test("a service that stops ends its running delivery attempts with ABORTED", asy
 });
 
 test("the sender connects to the checked IP address, even if the DNS resolver changes its answer", async () => {
-  const receiver = await receive((socket) => socket.write(ok));
-  const decoy = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: receiver.port });
+  const receiver = await receive((socket) => socket.write(okResponse));
+  const decoy = await receive((socket) => socket.write(okResponse), {
+    host: "127.0.0.2",
+    port: receiver.port,
+  });
   const answers = [["127.0.0.1"], ["127.0.0.2"]];
   const resolver = async () => answers.shift() ?? [];
   const endpoint = `http://hooks.example.test:${receiver.port}/`;
@@ -190,7 +203,7 @@ test("the sender connects to the checked IP address, even if the DNS resolver ch
 });
 
 test("the sender refuses a private IP address, a malformed one and http without opening a connection", async () => {
-  const receiver = await receive((socket) => socket.write(ok));
+  const receiver = await receive((socket) => socket.write(okResponse));
   const secure = new URL(`https://hooks.example.test:${receiver.port}/`);
   const refused: Partial<WebhookRequest>[] = [
     { url: secure, address: "127.0.0.1", allowPrivate: false },
@@ -209,8 +222,8 @@ test("the sender refuses a private IP address, a malformed one and http without 
 });
 
 test("the proxy environment variables do not affect deliveries", async () => {
-  const proxy = await receive((socket) => socket.write(ok));
-  const receiver = await receive((socket) => socket.write(ok));
+  const proxy = await receive((socket) => socket.write(okResponse));
+  const receiver = await receive((socket) => socket.write(okResponse));
   const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
   const before = { ...process.env };
   try {
@@ -227,8 +240,8 @@ test("the proxy environment variables do not affect deliveries", async () => {
 });
 
 test("an open connection is reused only for the same IP address", async () => {
-  const first = await receive((socket) => socket.write(ok));
-  const second = await receive((socket) => socket.write(ok), { host: "127.0.0.2", port: first.port });
+  const first = await receive((socket) => socket.write(okResponse));
+  const second = await receive((socket) => socket.write(okResponse), { host: "127.0.0.2", port: first.port });
   const exchange = makeExchange();
   for (const address of ["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"]) {
     await exchange.deliver(requestTo(first.port, { address }));
@@ -240,10 +253,14 @@ test("an open connection is reused only for the same IP address", async () => {
 const cutOff = `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}`;
 
 test.each([
-  ["reused after a complete response", ok, 1],
+  ["reused after a complete response", okResponse, 1],
   ["not reused after a response whose body was cut off", cutOff, 5],
   ["not reused after a failing status", "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno", 5],
-  ["not reused after bytes beyond Content-Length", `${ok}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`, 5],
+  [
+    "not reused after bytes beyond Content-Length",
+    `${okResponse}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`,
+    5,
+  ],
 ])("a connection is %s", async (_name, answer, connections) => {
   const receiver = await receive((socket) => socket.write(answer));
   const exchange = makeExchange();
@@ -256,7 +273,7 @@ test("an idle connection that the receiver closes costs no delivery attempt", as
   const receiver = await receive((socket) => {
     if (answered.has(socket)) return socket.resetAndDestroy();
     answered.add(socket);
-    socket.write(ok);
+    socket.write(okResponse);
   });
   const exchange = makeExchange();
   await exchange.deliver(requestTo(receiver.port));
@@ -265,7 +282,7 @@ test("an idle connection that the receiver closes costs no delivery attempt", as
 });
 
 test("an idle connection is closed after its time limit", async () => {
-  const receiver = await receive((socket) => socket.write(ok));
+  const receiver = await receive((socket) => socket.write(okResponse));
   const result = await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
   await receiver.closed;
   expect(result.error).toBeNull();

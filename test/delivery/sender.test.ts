@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { timeOfUuid } from "../../src/domain/clock.ts";
-import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
-import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
+import { retryDelivery, sumWebhookBacklog } from "../../src/domain/deliveries.ts";
+import { retryDelaysMs } from "../../src/domain/webhook-schedule.ts";
 import { type Received, signatureOf, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { catchError } from "../harness/rejection.ts";
@@ -38,7 +38,7 @@ test("a delivery is attempted exactly at every step of the schedule, with the sa
       const sender = world.sender();
       const times = [world.clock.now()];
       await sender.settle();
-      for (const [index, step] of retryStepsMs.entries()) {
+      for (const [index, step] of retryDelaysMs.entries()) {
         world.clock.add(step - 1);
         await sender.settle();
         expect(received.length).toBe(index + 1);
@@ -55,7 +55,7 @@ test("a delivery is attempted exactly at every step of the schedule, with the sa
       expect(delivery).toMatchObject({ attempts: 11, lastStatus: 503, lastError: "BAD_STATUS", dueAt: null });
       const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
       expect(detail?.attemptList.map((one) => one.number)).toEqual(regNos(11).map((_, index) => index + 1));
-      const backlog = await webhookBacklog(world.webhooks, world.clock.now());
+      const backlog = await sumWebhookBacklog(world.webhooks, world.clock.now());
       expect(backlog).toEqual({ pending: 0, held: 0, dead: 1, oldestDueAt: null });
     },
   ));
@@ -77,7 +77,7 @@ test("a dead delivery that is retried gets the whole schedule again", () =>
     async ({ world, received }) => {
       await world.put("A/B/C/1");
       const sender = world.sender();
-      for (const step of [0, ...retryStepsMs]) {
+      for (const step of [0, ...retryDelaysMs]) {
         world.clock.add(step);
         await sender.settle();
       }

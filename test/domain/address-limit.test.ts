@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createAddressLimit } from "../../src/domain/address-limit.ts";
+import { createIpRateLimiter } from "../../src/domain/address-limit.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { aClock } from "../harness/clock.ts";
 
@@ -8,7 +8,7 @@ const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
 /** Lookups of an address that lies in no wider block. */
 function takeOf(perMinute: number, clock: Clock) {
-  const { lookup } = createAddressLimit(() => perMinute, clock);
+  const { lookup } = createIpRateLimiter(() => perMinute, clock);
   return (address: string) => lookup([address]);
 }
 
@@ -32,7 +32,7 @@ test("the count of an IP address starts again in the clock's next minute, and no
 const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
 
 test("an IPv6 /48 has sixteen times the limit of a /64, and its refusal is not counted for any /64", () => {
-  const { lookup } = createAddressLimit(() => 3, aClock(start));
+  const { lookup } = createIpRateLimiter(() => 3, aClock(start));
   const allowed = (network: number) => lookup(blocks(network)).allowed;
   // 24 blocks of two lookups each: 48 in all.
   for (let network = 0; network < 24; network++)
@@ -44,7 +44,7 @@ test("an IPv6 /48 has sixteen times the limit of a /64, and its refusal is not c
 });
 
 test("the limit of an IPv6 /64 applies even if its /48 has calls left", () => {
-  const { lookup } = createAddressLimit(() => 3, aClock(start));
+  const { lookup } = createIpRateLimiter(() => 3, aClock(start));
   const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
   expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
   expect(decisions[3]).toMatchObject({ limit: 3, remaining: 0 });
@@ -59,7 +59,7 @@ test.each([
 ])(
   "an IP address with %p lookups a minute may make %p personal lookups, which are counted separately",
   (perMinute, personal) => {
-    const limit = createAddressLimit(() => perMinute, aClock(start));
+    const limit = createIpRateLimiter(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
       expect(limit.personalLookup(["192.0.2.1"]).allowed).toBe(true);
     const refused = { allowed: false, limit: personal, remaining: 0 };
@@ -70,7 +70,7 @@ test.each([
 );
 
 /** Lookups of as many /64 blocks, each in a /48 of its own. @returns how many were refused */
-function refusedOf({ lookup, personalLookup }: ReturnType<typeof createAddressLimit>, addresses: number) {
+function refusedOf({ lookup, personalLookup }: ReturnType<typeof createIpRateLimiter>, addresses: number) {
   let refused = 0;
   for (let n = 0; n < addresses; n++) {
     const blocks = [`2001:${n.toString(16)}::/64`, `2001:${n.toString(16)}::/48`];
@@ -85,7 +85,7 @@ test.each([
 ])(
   "the count of an IP address is %s after %i others, each of which gets its first lookup",
   (_what, others, next) => {
-    const limit = createAddressLimit(() => 60, aClock(start));
+    const limit = createIpRateLimiter(() => 60, aClock(start));
     for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);
     expect(refusedOf(limit, others)).toBe(0);
     expect(limit.lookup(["192.0.2.1"])).toMatchObject(next);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { makeStoredContext, storedIdentifier } from "../../src/domain/attestations.ts";
+import { makeStoredRequestContext, storedIdentifier } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { aStoredTeacher, secrets } from "../harness/samples.ts";
 
@@ -41,7 +41,8 @@ test("a registration number that named nobody is kept without what could be a NI
   expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");
 });
 
-const kept = (text: string) => JSON.parse(makeStoredContext({ correlationId: text }) ?? "").correlationId;
+const kept = (text: string) =>
+  JSON.parse(makeStoredRequestContext({ correlationId: text }) ?? "").correlationId;
 
 test.each([
   [nin, "[removed]"],

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { runChecks } from "../../src/domain/checks.ts";
+import { runHealthChecks } from "../../src/domain/checks.ts";
 import type { TeacherCounts } from "../../src/domain/status.ts";
 import { aLog, type Change, checkInput, everythingWrong, hourMs, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
-const checked = (change?: Change) => runChecks(checkInput(change));
+const checked = (change?: Change) => runHealthChecks(checkInput(change));
 const notWell = (change: Change) => checked(change).filter(({ result }) => result !== "ok");
 const found = (change: Change, name: string) =>
   checked(change)
@@ -45,7 +45,7 @@ test("the service checks find each problem, and report a partner's problem at mo
 });
 
 test("the service checks find webhooks that are held since a restore", () => {
-  const checks = runChecks({ ...checkInput(), areWebhooksHeld: true });
+  const checks = runHealthChecks({ ...checkInput(), areWebhooksHeld: true });
   const [check] = checks.filter(({ result }) => result !== "ok");
   expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
 });

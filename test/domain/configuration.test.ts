@@ -3,9 +3,9 @@ import { compactVerify, importJWK } from "jose";
 import {
   type ConfigurationDependencies,
   createConfiguration,
-  maxStaleMs,
+  maxSnapshotAgeMs,
 } from "../../src/domain/configuration.ts";
-import { storedSettings } from "../../src/domain/settings.ts";
+import { serializeSettings } from "../../src/domain/settings.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
@@ -53,9 +53,9 @@ test("the configuration is stale if a change could not be read for a second, unt
     for (const isStale of [false, true]) {
       expect(await catchError(configuration.refresh())).toMatchObject({ code: "CONFIG_INVALID" });
       expect(configuration.isStale()).toBe(isStale);
-      clock.add(maxStaleMs);
+      clock.add(maxSnapshotAgeMs);
     }
-    await stores.settings.write(storedSettings(aSettings));
+    await stores.settings.write(serializeSettings(aSettings));
     await configuration.refresh();
     expect(configuration.isStale()).toBe(false);
   }));
@@ -65,10 +65,10 @@ test("recent() reads the configuration again after a second, and keeps the last 
     const { configuration, clock } = await open(stores);
     await stores.settings.write({ issuer: "https://moved.example" });
     expect((await configuration.recent()).settings.issuer).toBe("https://teachers.example");
-    clock.add(maxStaleMs);
+    clock.add(maxSnapshotAgeMs);
     expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
     await stores.settings.write({ policy: "{" });
-    clock.add(maxStaleMs);
+    clock.add(maxSnapshotAgeMs);
     expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
   }));
 

@@ -10,7 +10,7 @@ import {
   type PresentedCredentials,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
-import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { catchError } from "../harness/rejection.ts";
 import { anApiKey, aPartner, secrets } from "../harness/samples.ts";
 import { withStores } from "../harness/store.ts";
@@ -106,7 +106,7 @@ test.each<[string, string, CredentialIndex, object]>([
   ["has a known id and another secret", vectors.live, stored({ keyId: foreign.keyId }), {}],
   ["has a record with an empty hash", key.text, stored({ mac: new Uint8Array() }), {}],
   ["has a record with a shortened hash", key.text, stored({ mac: key.record.mac.slice(0, 31) }), {}],
-  ["was made under another master key", key.text, book, { secrets: deriveSecrets(newMasterKey()) }],
+  ["was made under another master key", key.text, book, { secrets: deriveSecrets(generateMasterKey()) }],
   ["was revoked", key.text, stored({ revokedAt: now - 1 }), {}],
   ["will be revoked later", key.text, stored({ revokedAt: now + 1 }), {}],
   ["expires in this millisecond", key.text, stored({ expiresAt: now }), {}],

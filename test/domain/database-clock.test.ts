@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import {
   checkClockDifference,
-  createClockWatch,
-  readClockAhead,
+  createClockMonitor,
+  measureClockDifference,
   requireRightClock,
 } from "../../src/domain/database-clock.ts";
 import { catchError } from "../harness/rejection.ts";
@@ -20,7 +20,7 @@ test.each<[number | null, number, number, number]>([
 ])(
   "a database clock of %p that is read between %i and %i is at least %i ms behind",
   async (now, before, after, ahead) => {
-    expect(await readClockAhead(database(now), clockOf(before, after))).toBe(ahead);
+    expect(await measureClockDifference(database(now), clockOf(before, after))).toBe(ahead);
   },
 );
 
@@ -37,7 +37,7 @@ test("a service logs once that its clock is wrong, and signs again when the cloc
   let ahead = 31_000;
   const changes: string[] = [];
   const clock = { now: () => 100_000 + ahead };
-  const watch = createClockWatch(database(100_000), clock, ({ result }) => changes.push(result));
+  const watch = createClockMonitor(database(100_000), clock, ({ result }) => changes.push(result));
   for (const _ of [1, 2]) await watch.look();
   expect([watch.aheadMs(), watch.isWrong()]).toEqual([31_000, true]);
   ahead = -2_600;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { didYouMean, suggestion } from "../../src/domain/did-you-mean.ts";
+import { findSimilarWord, suggestion } from "../../src/domain/did-you-mean.ts";
 
 const known = ["list", "rotate", "compromise", "jwks", "history", "import", "per-day", "per-minute"];
 
@@ -11,13 +11,13 @@ test.each([
   ["jkws", "jwks"],
   ["per_minute", "per-minute"],
 ])("didYouMean suggests for the unknown word %p the known word %p", (given, word) => {
-  expect(didYouMean(given, known)).toBe(word);
+  expect(findSimilarWord(given, known)).toBe(word);
 });
 
 test.each([["delete"], [""], ["x"], ["l".repeat(1000)], ["hi"], ["lixt!"], ["yrotsih"], ["per"]])(
   "didYouMean suggests nothing for the unknown word %p",
   (given) => {
-    expect(didYouMean(given, known)).toBeNull();
+    expect(findSimilarWord(given, known)).toBeNull();
   },
 );
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { eligibilityResult, ineligibilityReasons } from "../../src/domain/eligibility.ts";
+import { evaluateEligibility, listIneligibilityReasons } from "../../src/domain/eligibility.ts";
 import type { Policy, PolicyRule } from "../../src/domain/policy.ts";
 import { describeLicenseOn, type StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import {
@@ -7,7 +7,7 @@ import {
   notFoundResult,
   type Purpose,
   reasons as published,
-  sources,
+  teacherSources,
 } from "../../src/partner/contract.ts";
 import { aStoredTeacher } from "../harness/samples.ts";
 
@@ -15,7 +15,7 @@ const today = "2026-03-01";
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
 const anything: PolicyRule = {
   certificate: [...certificateStatuses],
-  sources: [...sources],
+  sources: [...teacherSources],
   categories: [],
   minDaysRemaining: 0,
 };
@@ -30,7 +30,11 @@ function reasonsFor(
   asked: Purpose = purpose,
 ) {
   const teacher = aStoredTeacher(changes);
-  return ineligibilityReasons(teacher, describeLicenseOn(teacher, today), { purpose: asked, policy, today });
+  return listIneligibilityReasons(teacher, describeLicenseOn(teacher, today), {
+    purpose: asked,
+    policy,
+    today,
+  });
 }
 
 const deactivated = { active: false };
@@ -69,7 +73,7 @@ test("a purpose without a rule is denied with POLICY_MISSING", () => {
 });
 
 const verdictOn = (teacher: StoredTeacher | null) =>
-  eligibilityResult(teacher, { purpose, policy: withRule({}), today });
+  evaluateEligibility(teacher, { purpose, policy: withRule({}), today });
 const empty = { ninVerified: false, qualifications: [], employment: [] };
 const degree = { title: "B.Ed.", institution: null, year: 2010 };
 
@@ -116,7 +120,7 @@ test("the reasons of a verdict are unique and in the published order, and only a
   const licenses = [{}, { licenseExpiryDate: today }, deactivated, unlicensed, later, expired, revoked];
   const rules = [null, {}, demanding, { minDaysRemaining: 1 }, { certificate: ["VERIFIED" as const] }];
   const records = licenses.flatMap((license) =>
-    certificateStatuses.flatMap((status) => sources.map((source) => ({ license, status, source }))),
+    certificateStatuses.flatMap((status) => teacherSources.map((source) => ({ license, status, source }))),
   );
   for (const { license, status, source } of records) {
     for (const rule of rules) {

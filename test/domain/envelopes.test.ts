@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { eligibilityResult } from "../../src/domain/eligibility.ts";
+import { evaluateEligibility } from "../../src/domain/eligibility.ts";
 import { type SerializedEnvelope, signEnvelopes } from "../../src/domain/envelopes.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
@@ -8,7 +8,7 @@ import { aStoredTeacher } from "../harness/samples.ts";
 
 const today = "2026-03-01";
 const options = { purpose: "EMPLOYER_BACKGROUND_CHECK", policy: defaultPolicy, today } as const;
-const resultOf = (changes: Partial<StoredTeacher>) => eligibilityResult(aStoredTeacher(changes), options);
+const resultOf = (changes: Partial<StoredTeacher>) => evaluateEligibility(aStoredTeacher(changes), options);
 
 test("the result of a verification has no NIN, no contact and no reason of a revocation", () => {
   const secret = new Uint8Array(16).fill(0xab);

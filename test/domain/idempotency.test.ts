@@ -2,15 +2,15 @@ import { expect, test } from "bun:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import {
-  createIdempotency,
-  type Idempotency,
+  createIdempotentRunner,
   type IdempotencyRecord,
   type IdempotentRequest,
-  keepIdempotencyMs,
+  type IdempotentRunner,
+  idempotencyRetentionMs,
   type PendingRecord,
   type StoredAnswer,
 } from "../../src/domain/idempotency.ts";
-import { canonicalJson } from "../../src/partner/canonical-json.ts";
+import { formatCanonicalJson } from "../../src/partner/canonical-json.ts";
 import { aClock } from "../harness/clock.ts";
 import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
@@ -30,7 +30,7 @@ function withIdempotency(run: (world: Awaited<ReturnType<typeof open>>) => Promi
 async function open({ keys, driver, idempotencyStore }: TestStores) {
   const clock = aClock(start);
   const { active } = await fillRing(keys, clock.now());
-  const idempotency = createIdempotency(idempotencyStore, secrets, clock);
+  const idempotency = createIdempotentRunner(idempotencyStore, secrets, clock);
   const service = outcomesOf(idempotency);
   let runs = 0;
 
@@ -45,9 +45,9 @@ async function open({ keys, driver, idempotencyStore }: TestStores) {
 }
 
 /** For work that always stores its answer: then there is an outcome. */
-function outcomesOf({ run }: Idempotency) {
+function outcomesOf({ run }: IdempotentRunner) {
   return {
-    run: async (...asked: Parameters<Idempotency["run"]>) =>
+    run: async (...asked: Parameters<IdempotentRunner["run"]>) =>
       (await run(...asked)) ?? Promise.reject(new Error("the work stored nothing")),
   };
 }
@@ -81,12 +81,12 @@ test.each([
 test("a retry gets the stored answer for 72 hours, and then runs again", () =>
   withIdempotency(async ({ service, commit, clock, runs }) => {
     await service.run(request, commit);
-    clock.add(keepIdempotencyMs);
+    clock.add(idempotencyRetentionMs);
     expect((await service.run(request, commit)).replayed).toBe(true);
     clock.add(1);
     expect((await service.run({ ...request, body: "another" }, commit)).replayed).toBe(false);
     expect(runs()).toBe(2);
-    expect(keepIdempotencyMs).toBe(72 * 3_600_000);
+    expect(idempotencyRetentionMs).toBe(72 * 3_600_000);
   }));
 
 test("one of several waiting duplicates runs if the first call fails", () =>
@@ -107,7 +107,7 @@ test("one of several waiting duplicates runs if the first call fails", () =>
 
 test("a call whose commit is refused returns the answer that another process stored", () =>
   withIdempotency(async ({ idempotency, service, commit, store, clock, runs }) => {
-    const elsewhere = outcomesOf(createIdempotency(store, secrets, clock));
+    const elsewhere = outcomesOf(createIdempotentRunner(store, secrets, clock));
     const refused = await idempotency.run(request, async () => {
       await elsewhere.run(request, commit);
       return null;
@@ -152,7 +152,7 @@ test("a duplicate call is refused after two seconds, and the first call continue
 test("a call does not run if its idempotency record cannot be read", () =>
   withIdempotency(async ({ commit, clock, store, runs }) => {
     const find = () => Promise.reject(new Error("away"));
-    const broken = createIdempotency({ ...store, find }, secrets, clock);
+    const broken = createIdempotentRunner({ ...store, find }, secrets, clock);
     expect(await catchError(broken.run(request, commit))).toMatchObject({ message: "away" });
     expect(runs()).toBe(0);
   }));
@@ -196,15 +196,17 @@ test.each([
 
 test("canonicalJson writes JSON as RFC 8785 says", () => {
   const value = fc.json({ stringUnit: "binary" }).map((text) => JSON.parse(text));
-  const same = fc.property(value, (one) => canonicalJson(one) === canonicalize(one));
+  const same = fc.property(value, (one) => formatCanonicalJson(one) === canonicalize(one));
   fc.assert(same, { seed: 1, numRuns: 3_000 });
 });
 
 test("canonicalJson returns a text for NaN, undefined, lone surrogates and __proto__", () => {
-  for (const value of [Number.NaN, undefined]) expect(canonicalJson(value)).toBe("null");
-  expect(canonicalJson("\ud800")).toBe('"\\ud800"');
+  for (const value of [Number.NaN, undefined]) expect(formatCanonicalJson(value)).toBe("null");
+  expect(formatCanonicalJson("\ud800")).toBe('"\\ud800"');
   const proto = '{"__proto__":{"x":1},"constructor":2}';
-  expect(canonicalJson(JSON.parse(proto))).toBe(proto);
+  expect(formatCanonicalJson(JSON.parse(proto))).toBe(proto);
   // Members are in the order of their UTF-16 code units.
-  expect(canonicalJson({ "": 0, "\uffff": 3, "\u{1F600}": 1, é: 2 })).toBe('{"":0,"é":2,"😀":1,"\uffff":3}');
+  expect(formatCanonicalJson({ "": 0, "\uffff": 3, "\u{1F600}": 1, é: 2 })).toBe(
+    '{"":0,"é":2,"😀":1,"\uffff":3}',
+  );
 });

@@ -3,17 +3,17 @@ import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { compactVerify, importJWK } from "jose";
 import {
-  compromiseKey,
   decryptPrivateKey,
   ensureKeys,
-  generateKey,
-  importKey,
+  generateSigningKey,
+  importSigningKey,
   jwksOf,
   keyRingOf,
+  markKeyCompromised,
   signKeyHistory,
 } from "../../src/domain/keys.ts";
-import { rotateKeys } from "../../src/domain/rotation.ts";
-import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
+import { rotateSigningKeys } from "../../src/domain/rotation.ts";
+import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { fillRing, fixtureKey, readKey } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import { aSigningKey, secrets } from "../harness/samples.ts";
@@ -24,7 +24,7 @@ const dayMs = 86_400_000;
 const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 
 test("a key's id is its RFC 7638 thumbprint, and its published form has no private half", async () => {
-  const key = await generateKey(secrets, 2048, now);
+  const key = await generateSigningKey(secrets, 2048, now);
   const { n, e } = key.jwk;
   const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
   const times = { createdAt: now, publishedAt: now, activatedAt: null };
@@ -34,7 +34,7 @@ test("a key's id is its RFC 7638 thumbprint, and its published form has no priva
 });
 
 test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bits) => {
-  expect(await catchError(generateKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
+  expect(await catchError(generateSigningKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
 });
 
 test("a sealed private key can be opened only with its key id and master key, and only to sign", async () => {
@@ -48,14 +48,16 @@ test("a sealed private key can be opened only with its key id and master key, an
   const wrong = { code: "MASTER_KEY_WRONG" };
   const exchanged = { ...key, sealed: other.sealed };
   expect(await catchError(decryptPrivateKey(exchanged, secrets))).toMatchObject(wrong);
-  expect(await catchError(decryptPrivateKey(key, deriveSecrets(newMasterKey())))).toMatchObject(wrong);
+  expect(await catchError(decryptPrivateKey(key, deriveSecrets(generateMasterKey())))).toMatchObject(wrong);
   const destroyed = { ...key, sealed: null };
   expect(await catchError(decryptPrivateKey(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
 });
 
 test("an imported key may be PKCS #1 or PKCS #8", async () => {
   const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
-  expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);
+  expect((await importSigningKey(pem.toString(), secrets, now)).kid).toBe(
+    (await fixtureKey("active", now)).kid,
+  );
 });
 
 const pemOf = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -66,7 +68,7 @@ test.each<[why: string, pem: string, says: string]>([
   ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
 ])("an imported key is refused when %s", async (_why, pem, says) => {
   const message = expect.stringContaining(says);
-  expect(await catchError(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
+  expect(await catchError(importSigningKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
 });
 
 test("a damaged key is refused, because its envelopes would verify nowhere", async () => {
@@ -74,7 +76,7 @@ test("a damaged key is refused, because its envelopes would verify nowhere", asy
   const [sound, { d = "", dp = "", dq = "" }] = [jwkOf("active"), jwkOf("pending")];
   const damaged = createPrivateKey({ key: { ...sound, d, dp, dq }, format: "jwk" });
   // One runtime sees it when it reads the file, the other when it signs.
-  const refusal = await catchError(importKey(pemOf(damaged), secrets, now));
+  const refusal = await catchError(importSigningKey(pemOf(damaged), secrets, now));
   expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
 });
 
@@ -92,7 +94,7 @@ test("an imported key must be a private RSA key that is not encrypted", async ()
     readKey("active").slice(0, 400),
   ]) {
     const message = "the file contains no unencrypted RSA private key in PEM form";
-    const error = await catchError(importKey(pem, secrets, now));
+    const error = await catchError(importSigningKey(pem, secrets, now));
     expect(error).toMatchObject({ code: "INPUT_UNREADABLE", message });
   }
 });
@@ -133,7 +135,7 @@ test.each<["active" | "pending", object]>([
   withStores(async ({ keys }) => {
     const before = await fillRing(keys, now);
     const { kid } = before[which];
-    await compromiseKey(keys, secrets, { ...change, kid });
+    await markKeyCompromised(keys, secrets, { ...change, kid });
     const ring = keyRingOf(await keys.list());
     const other = which === "active" ? before.pending : before.active;
     expect(ring.active.kid).toBe(other.kid);
@@ -146,9 +148,9 @@ test.each<["active" | "pending", object]>([
 test("a retired key can be marked as compromised, and keeps the earliest time of compromise", () =>
   withStores(async ({ keys }) => {
     const { active } = await fillRing(keys, now);
-    await rotateKeys(keys, secrets, rotation);
+    await rotateSigningKeys(keys, secrets, rotation);
     for (const time of [since, since + dayMs, since - dayMs])
-      await compromiseKey(keys, secrets, { ...change, kid: active.kid, since: time });
+      await markKeyCompromised(keys, secrets, { ...change, kid: active.kid, since: time });
     const ring = keyRingOf(await keys.list());
     expect(ring.keys).toHaveLength(3);
     const flagged = ring.keys.find((key) => key.kid === active.kid);
@@ -161,7 +163,7 @@ test("a key can be marked as compromised if it is known and the time is in the p
     const { active } = await fillRing(keys, now);
     const before = await keys.list();
     const refusalOf = (asked: object) =>
-      catchError(compromiseKey(keys, secrets, { ...change, kid: active.kid, ...asked }));
+      catchError(markKeyCompromised(keys, secrets, { ...change, kid: active.kid, ...asked }));
     expect(await refusalOf({ kid: "nobody" })).toMatchObject({ code: "NOT_KNOWN" });
     expect(await refusalOf({ since: now + 1 })).toMatchObject({ code: "REFUSED" });
     expect(await keys.list()).toEqual(before);
@@ -170,7 +172,7 @@ test("a key can be marked as compromised if it is known and the time is in the p
 test("the key history is signed by the active key and lists every key with its period, without private halves", () =>
   withStores(async ({ keys }) => {
     const { active, pending } = await fillRing(keys, now);
-    await compromiseKey(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });
+    await markKeyCompromised(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });
     const ring = keyRingOf(await keys.list());
     const jws = await signKeyHistory(ring, { issuer: "https://teachers.example", secrets, now });
     const { payload, protectedHeader } = await compactVerify(jws, await importJWK(pending.jwk, "RS256"));

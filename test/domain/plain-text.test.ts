@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
-import { hasHiddenCharacter, shellWord } from "../../src/domain/plain-text.ts";
+import { hasHiddenCharacter, quoteShellWord } from "../../src/domain/plain-text.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
 import { canonicalRegNo } from "../../src/domain/teachers/teachers.ts";
 import { csv, row, withImports } from "../harness/imports.ts";
@@ -55,6 +55,6 @@ test("a name may have a joiner only between two letters that it joins", () => {
 const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
 
 test.each(words)("a shell reads the quoted word %p as it was", (word) => {
-  const { stdout } = Bun.spawnSync(["sh", "-c", `printf %s ${shellWord(word)}`]);
+  const { stdout } = Bun.spawnSync(["sh", "-c", `printf %s ${quoteShellWord(word)}`]);
   expect(stdout.toString()).toBe(word);
 });

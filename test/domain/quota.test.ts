@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
 import type { Partner } from "../../src/domain/partners.ts";
 import {
-  createQuota,
-  type Quota,
-  type QuotaCall,
-  QuotaExceeded,
+  type CallQuotaAccount,
+  createQuotaCounter,
+  type QuotaCounter,
+  QuotaExceededError,
   type QuotaRefusal,
 } from "../../src/domain/quota.ts";
 import {
-  prunableBefore,
+  type CallsUsed,
+  describeQuotaUse,
+  oldestKeptWindowStarts,
   type QuotaCharge,
-  quotaUse,
-  type WindowsUsed,
 } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
@@ -31,13 +31,13 @@ function refusalOf(run: () => unknown): QuotaRefusal | null {
     run();
     return null;
   } catch (error) {
-    if (error instanceof QuotaExceeded) return error.refusal;
+    if (error instanceof QuotaExceededError) return error.refusal;
     throw error;
   }
 }
 
 /** Opens a call and reserves its minute. */
-function reserved(quota: Quota, of: Partner): QuotaCall {
+function reserved(quota: QuotaCounter, of: Partner): CallQuotaAccount {
   const call = quota.open();
   call.reserve(of);
   return call;
@@ -54,18 +54,18 @@ const noStore = {
   used: () => Promise.reject(new Error("asked")),
   chargeMinute: () => Promise.reject(new Error("asked")),
 };
-const aQuota = (clock = aClock(start)) => createQuota({ clock, store: noStore });
+const aQuota = (clock = aClock(start)) => createQuotaCounter({ clock, store: noStore });
 
-const refused = (quota: Quota, of: Partner) => refusalOf(() => reserved(quota, of));
+const refused = (quota: QuotaCounter, of: Partner) => refusalOf(() => reserved(quota, of));
 
 /** Makes a call that keeps its reservation. */
-function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
+function work(quota: QuotaCounter, of: Partner, calls = 1): QuotaRefusal | null {
   const call = reserved(quota, of);
   return refusalOf(() => void call.chargeFor(calls));
 }
 
 /** The most calls that one call may charge now. */
-function roomOf(quota: Quota, of: Partner): number {
+function roomOf(quota: QuotaCounter, of: Partner): number {
   for (let calls = 0; ; calls++) {
     const call = quota.open();
     const refusal = refusalOf(() => {
@@ -205,7 +205,7 @@ test("a call is charged to the minute and day of its arrival, even if its work b
 
 const at = Date.parse(start);
 test("the quota use of a minute is kept for an hour, and of a day for two days", () => {
-  expect(prunableBefore(at)).toEqual({ minute: at - 3_600_000, day: at - 48 * 3_600_000 });
+  expect(oldestKeptWindowStarts(at)).toEqual({ minute: at - 3_600_000, day: at - 48 * 3_600_000 });
 });
 
 const stored = [
@@ -214,7 +214,7 @@ const stored = [
 ] as const;
 
 test("quotaUse shows the quota use of the current minute and day", () => {
-  const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
+  const shown = (time: string) => describeQuotaUse(partner(), stored, Date.parse(time));
   expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
     minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
     day: { used: 9, limit: 10, resetAt: "2026-03-02T00:00:00.000Z" },
@@ -226,13 +226,13 @@ test("quotaUse shows the quota use of the current minute and day", () => {
   const ofMinute = { ...minute, startsAt: day.startsAt, used: 7 };
   const midnight = [{ ...day, used: 1 }, ofMinute];
   const usedAtMidnight = { minute: { used: 7 }, day: { used: 1 } };
-  expect(quotaUse(partner(), midnight, day.startsAt)).toMatchObject(usedAtMidnight);
+  expect(describeQuotaUse(partner(), midnight, day.startsAt)).toMatchObject(usedAtMidnight);
   const unused = { minute: { used: 0 }, day: { used: 0 } };
-  expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject(unused);
+  expect(describeQuotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject(unused);
 });
 
 /** A database with calls of another process, at revision 7. */
-function aDatabase(used: WindowsUsed) {
+function aDatabase(used: CallsUsed) {
   const now = { ...used };
   return {
     used: async () => ({ ...now }),
@@ -243,7 +243,7 @@ function aDatabase(used: WindowsUsed) {
     },
   };
 }
-const opened = (used: WindowsUsed) => createQuota({ clock: aClock(start), store: aDatabase(used) });
+const opened = (used: CallsUsed) => createQuotaCounter({ clock: aClock(start), store: aDatabase(used) });
 
 test("a call that the commit refused, and later calls, are checked by the quota use that the database has", async () => {
   const quota = opened({ minute: 3, day: 3 });

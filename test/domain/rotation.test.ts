@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { publishAheadMs, rotateKeys } from "../../src/domain/rotation.ts";
+import { minKeyPublicationMs, rotateSigningKeys } from "../../src/domain/rotation.ts";
 import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
@@ -17,18 +17,18 @@ test("a rotation is refused while the pending key has been public for less than 
   withStores(async (world) => {
     await fillRing(world.keys, now);
     const before = await statesOf(world);
-    const early = rotateKeys(world.keys, secrets, { ...rotation, now: now + publishAheadMs - 1 });
+    const early = rotateSigningKeys(world.keys, secrets, { ...rotation, now: now + minKeyPublicationMs - 1 });
     const refusal = await catchError(early);
     expect(refusal).toMatchObject({ code: "REFUSED" });
     expect(String(refusal)).toContain("2026-03-02T12:00:00.250Z");
     expect(await statesOf(world)).toEqual(before);
-    expect(publishAheadMs).toBe(dayMs);
+    expect(minKeyPublicationMs).toBe(dayMs);
   }));
 
 test("a rotation makes the pending key active, retires the old key and deletes its private half", () =>
   withStores(async (world) => {
     const { active, pending } = await fillRing(world.keys, now);
-    const rotated = await rotateKeys(world.keys, secrets, rotation);
+    const rotated = await rotateSigningKeys(world.keys, secrets, rotation);
     expect(rotated).toMatchObject({ activeKid: pending.kid, previousKid: active.kid, early: false });
     const stored = new Map((await world.keys.list()).map((key) => [key.kid, key]));
     expect(stored.size).toBe(3);
@@ -47,7 +47,7 @@ test("a rotation retires the old key at the second of its last signature", () =>
     await signed(active.kid, lastSecond);
     // A clock that was a year ahead for a moment, while another key was active.
     await signed("an earlier key", lastSecond + 365 * dayMs);
-    await rotateKeys(keys, secrets, rotation);
+    await rotateSigningKeys(keys, secrets, rotation);
     const stored = await keys.list();
     expect(stored.find(({ kid }) => kid === active.kid)?.retiredAt).toBe(lastSecond);
     expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
@@ -56,7 +56,7 @@ test("a rotation retires the old key at the second of its last signature", () =>
 test("one of two simultaneous rotations is refused", () =>
   withStores(async ({ keys }) => {
     await fillRing(keys, now);
-    const rotate = () => rotateKeys(keys, secrets, rotation);
+    const rotate = () => rotateSigningKeys(keys, secrets, rotation);
     const both = await Promise.allSettled([rotate(), rotate()]);
     expect(both.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(both.find((one) => one.status === "rejected")).toMatchObject({ reason: { code: "REFUSED" } });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { deriveSecrets, equalBytes, newMasterKey } from "../../src/domain/secrets.ts";
+import { areBytesEqual, deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { masterKey, secrets } from "../harness/samples.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
@@ -21,7 +21,7 @@ test("derived secrets are HKDF-SHA-256 of the master key, with a name for each u
 });
 
 test("derived secrets differ with the use and with the master key", () => {
-  const other = deriveSecrets(newMasterKey());
+  const other = deriveSecrets(generateMasterKey());
   expect(hex(secrets.mac("idempotency", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
   expect(hex(other.mac("api-key", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
   expect(other.check).not.toBe(secrets.check);
@@ -29,7 +29,7 @@ test("derived secrets differ with the use and with the master key", () => {
 });
 
 test("a new master key is 32 random bytes, and readMasterKey accepts it", () => {
-  const made = Array.from({ length: 20 }, newMasterKey);
+  const made = Array.from({ length: 20 }, generateMasterKey);
   expect(new Set(made).size).toBe(20);
   for (const text of made) {
     expect(text).toMatch(/^[\w-]{43}$/);
@@ -65,7 +65,7 @@ test("a sealed secret does not contain the secret, and differs each time", () =>
 
 test("a sealed secret cannot be opened under another name or master key, or if a byte was changed", () => {
   const opened = ["kid-2", "", "kid-1 ", "KID-1"].map((name) => () => secrets.open(sealed, name));
-  const other = () => deriveSecrets(newMasterKey()).open(sealed, "kid-1");
+  const other = () => deriveSecrets(generateMasterKey()).open(sealed, "kid-1");
   const changed = Array.from(
     sealed,
     (byte, place) => () => secrets.open(sealed.with(place, byte ^ 1), "kid-1"),
@@ -80,5 +80,5 @@ test.each([
   [[1, 2, 3], [1, 2], false],
   [[], [1], false],
 ])("equalBytes of %p and %p is %p", (a, b, isEqual) => {
-  expect(equalBytes(new Uint8Array(a), new Uint8Array(b))).toBe(isEqual);
+  expect(areBytesEqual(new Uint8Array(a), new Uint8Array(b))).toBe(isEqual);
 });

@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { createSerialQueue, repeat, runAndPause } from "../../src/domain/serial.ts";
+import { createSerialQueue, runAndPause, startRepeating } from "../../src/domain/serial.ts";
 
 test("a failed run in a serial queue fails for its own caller only", async () => {
   const inTurn = createSerialQueue();
@@ -15,7 +15,7 @@ test("repeat continues after a failed run, and stopping it waits for the current
   const second = Promise.withResolvers<void>();
   let runs = 0;
   let isOver = false;
-  const end = repeat(
+  const end = startRepeating(
     async () => {
       runs++;
       begun[runs - 1]?.resolve();

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { defaultSite, readStoredSite } from "../../src/domain/site.ts";
-import { parseSite } from "../../src/domain/site-file.ts";
+import { parseSiteFile } from "../../src/domain/site-file.ts";
 import { damagedPngs, makePng } from "../harness/png.ts";
 
 const read = (document: object | string, logo: string | Uint8Array = "") =>
-  parseSite(typeof document === "string" ? document : JSON.stringify(document), () => Buffer.from(logo));
+  parseSiteFile(typeof document === "string" ? document : JSON.stringify(document), () => Buffer.from(logo));
 
 function expectRefusal(flaw: string, document: object | string, logo: string | Uint8Array = "") {
   const message = expect.stringMatching(/^the site is not valid: .*$/);

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { findContradictions } from "../../src/domain/evidence/audit-rows.ts";
-import { QuotaExceeded } from "../../src/domain/quota.ts";
-import type { ListRequest } from "../../src/domain/statements.ts";
-import { exportSubject } from "../../src/domain/teachers/export.ts";
+import { findContradictingColumns } from "../../src/domain/evidence/audit-rows.ts";
+import { QuotaExceededError } from "../../src/domain/quota.ts";
+import type { StatementRequest } from "../../src/domain/statements.ts";
+import { exportPersonalData } from "../../src/domain/teachers/export.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
@@ -18,7 +18,7 @@ import {
   withVerification,
 } from "./with-verification.ts";
 
-type Listed = ListRequest["teachers"][number];
+type Listed = StatementRequest["teachers"][number];
 function named(identifier: Listed["identifier"], name: string | null = null): Listed {
   return { identifier, name };
 }
@@ -110,7 +110,7 @@ test("a statement is stored as one attestation that names the people in it", () 
       ...{ teacherId: null, ninIndex: null, reference: "list:Government College, Ikorodu", eligible: false },
       ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
     });
-    expect(findContradictions({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
+    expect(findContradictingColumns({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
     const reference = "row 1 of list:Government College, Ikorodu";
     expect(await world.attestations.list({ teacherId: 1, limit: 9 })).toMatchObject([
       { reference, status: "VALID", eligible: true, teacherId: 1 },
@@ -131,11 +131,11 @@ test("a statement is refused as a whole if the day's quota has room for only som
   withVerification(
     async (world) => {
       const refusal = await catchError(stated(world, [anybody, nobody, named({ tId: 1 })]));
-      expect(refusal).toBeInstanceOf(QuotaExceeded);
-      expect((refusal as QuotaExceeded).refusal).toMatchObject({ window: "day", remaining: 2 });
+      expect(refusal).toBeInstanceOf(QuotaExceededError);
+      expect((refusal as QuotaExceededError).refusal).toMatchObject({ window: "day", remaining: 2 });
       expect(await world.stored()).toEqual([]);
       expect((await stated(world, [anybody, nobody])).summary.distinct).toBe(2);
-      expect(await catchError(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceeded);
+      expect(await catchError(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceededError);
     },
     { partner: { perMinute: 9, perDay: 2 } },
   ));
@@ -144,11 +144,11 @@ test("the export about a person contains the rows of statements about them, by r
   withVerification(async (world) => {
     const { statementId } = await stated(world, [nobody, anybody, named({ nin: "99999999999" })]);
     const stores = { ...world, blindIndex, kept: { from: null, through: null } as never };
-    const found = await exportSubject(stores, nin);
+    const found = await exportPersonalData(stores, nin);
     const reference = "row 2 of list:Government College, Ikorodu";
     expect(found.lookups).toMatchObject([
       { verificationId: statementId, partnerId: "agency", reference, status: "VALID" },
     ]);
-    const { lookups } = await exportSubject(stores, "99999999999");
+    const { lookups } = await exportPersonalData(stores, "99999999999");
     expect(lookups).toMatchObject([{ verificationId: statementId, status: "NOT_FOUND", eligible: false }]);
   }));

@@ -1,7 +1,7 @@
 import { expect, mock, spyOn, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { startSweeping, sweepLicenses } from "../../src/domain/sweep.ts";
+import { startLicenseSweeps, sweepLicenses } from "../../src/domain/sweep.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { until } from "../harness/eventually.ts";
@@ -115,7 +115,7 @@ test("a service sweeps when it starts and after each local midnight", () =>
     await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
     await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-05-31T22:59:59.990Z");
-    const stop = startSweeping({ teachers, configuration, clock, onError: fail });
+    const stop = startLicenseSweeps({ teachers, configuration, clock, onError: fail });
     await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
     expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
     clock.set("2026-05-31T23:00:00Z");
@@ -129,7 +129,7 @@ test("a service reports a failed sweep and tries again", () =>
     clock.set("2026-05-31T22:59:59.990Z");
     spyOn(teachers, "dueByCalendar").mockRejectedValueOnce(new Error("the disk is away"));
     const onError = mock();
-    const stop = startSweeping({ teachers, configuration, clock, onError });
+    const stop = startLicenseSweeps({ teachers, configuration, clock, onError });
     await until(async () => (await find(regNo)).announcedStatus === "EXPIRED");
     expect(onError).toHaveBeenCalledTimes(1);
     await stop();

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { endpointFailureLimitMs, nextAttempt, retryStepsMs } from "../../src/domain/webhook-schedule.ts";
+import {
+  endpointFailureLimitMs,
+  nextAttemptDelayMs,
+  retryDelaysMs,
+} from "../../src/domain/webhook-schedule.ts";
 
 const seconds = 1000;
 const minutes = 60 * seconds;
@@ -15,7 +19,7 @@ const half = () => 0.5;
 const most = () => 1 - Number.EPSILON;
 
 test.each(steps)("the wait after delivery attempt %i is %i ms, plus at most a fifth", (attempt, waitMs) => {
-  const after = (random: () => number) => nextAttempt({ attempt, retryAfterSeconds: null, random });
+  const after = (random: () => number) => nextAttemptDelayMs({ attempt, retryAfterSeconds: null, random });
   expect([after(least), after(half)]).toEqual([waitMs, (waitMs * 11) / 10]);
   expect(after(most)).toBeWithin(waitMs * 1.2 - 1, waitMs * 1.2 + 1);
 });
@@ -24,7 +28,7 @@ test.each(steps)(
   "Retry-After after attempt %i is limited to %i ms at least and twice that at most",
   (attempt, waitMs) => {
     const after = (share: number, random = least) =>
-      nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
+      nextAttemptDelayMs({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
     expect([after(0), after(0.5)]).toEqual([waitMs, waitMs]);
     expect([after(0.99, half), after(1.6, most)]).toEqual([waitMs * 1.1, waitMs * 1.6].map(Math.round));
     expect([2, 1000, 1e30].map((share) => after(share, most))).toEqual([waitMs * 2, waitMs * 2, waitMs * 2]);
@@ -32,13 +36,13 @@ test.each(steps)(
 );
 
 test("the eleventh failed attempt of a delivery is the last, whatever Retry-After says", () => {
-  expect(retryStepsMs).toEqual(waits);
+  expect(retryDelaysMs).toEqual(waits);
   for (const attempt of [11, 12, 1000]) {
-    expect(nextAttempt({ attempt, retryAfterSeconds: 60, random: least })).toBe("dead");
+    expect(nextAttemptDelayMs({ attempt, retryAfterSeconds: 60, random: least })).toBe("dead");
   }
 });
 
 test("the schedule of a delivery ends before its endpoint is disabled for failing", () => {
-  const longestMs = retryStepsMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
+  const longestMs = retryDelaysMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
   expect(longestMs).toBeLessThan(endpointFailureLimitMs);
 });

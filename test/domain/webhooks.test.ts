@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { retryDelivery } from "../../src/domain/deliveries.ts";
 import {
+  decryptSigningSecrets,
   describeEndpoint,
   rotateWebhookSecret,
   setWebhook,
-  signingSecrets,
 } from "../../src/domain/webhooks.ts";
 import { catchError } from "../harness/rejection.ts";
 import { aPartner } from "../harness/samples.ts";
@@ -21,7 +21,7 @@ test("a new endpoint gets a secret, which is stored sealed for this partner only
     expect(endpoint).toMatchObject({ url: "https://one.example/", disabledAt: null });
     expect(Buffer.from(endpoint.secret).includes(Buffer.from(secret))).toBe(false);
     const moved = { ...endpoint, partnerId: "another" };
-    expect(() => signingSecrets(world.secrets, moved, 0)).toThrow("does not open");
+    expect(() => decryptSigningSecrets(world.secrets, moved, 0)).toThrow("does not open");
     expect(JSON.stringify(describeEndpoint(endpoint, aPartner("board")))).not.toContain('secret":');
   }));
 
@@ -30,8 +30,8 @@ test("a rotated webhook secret keeps the old one valid for a day, or for up to s
     const old = await world.subscribe("board", "http://127.0.0.1:9/");
     const now = world.clock.now();
     const { endpoint, secret } = await rotateWebhookSecret(world, "board");
-    expect(signingSecrets(world.secrets, endpoint, now + day - 1)).toEqual([secret, old]);
-    expect(signingSecrets(world.secrets, endpoint, now + day)).toEqual([secret]);
+    expect(decryptSigningSecrets(world.secrets, endpoint, now + day - 1)).toEqual([secret, old]);
+    expect(decryptSigningSecrets(world.secrets, endpoint, now + day)).toEqual([secret]);
     const keepFor = (overlapMs: number) => rotateWebhookSecret(world, "board", { overlapMs });
     expect((await keepFor(7 * day)).endpoint.previousUntil).toBe(now + 7 * day);
     expect(await catchError(keepFor(7 * day + 1))).toMatchObject({ code: "USAGE" });
@@ -44,7 +44,7 @@ test("two simultaneous rotations of a webhook secret make two valid secrets", ()
     const twice = (await Promise.all([rotate(), rotate()])).map(({ secret }) => secret);
     const endpoint = await world.webhooks.endpoint("board");
     if (endpoint === null) throw new Error("it is gone");
-    expect(signingSecrets(world.secrets, endpoint, world.clock.now()).sort()).toEqual(twice.sort());
+    expect(decryptSigningSecrets(world.secrets, endpoint, world.clock.now()).sort()).toEqual(twice.sort());
   }));
 
 test("a delivery that is being sent cannot be retried", () =>

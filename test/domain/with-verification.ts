@@ -2,14 +2,14 @@ import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createConfiguration, retryOnConflict } from "../../src/domain/configuration.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
-import { createIdempotency } from "../../src/domain/idempotency.ts";
+import { createIdempotentRunner } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import { createQuota } from "../../src/domain/quota.ts";
-import type { ListRequest } from "../../src/domain/statements.ts";
+import { createQuotaCounter } from "../../src/domain/quota.ts";
+import type { StatementRequest } from "../../src/domain/statements.ts";
 import type { TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import {
   type CallAnswer,
-  createVerification,
+  createCallAnswerer,
   type Question,
   type VerificationRequest,
 } from "../../src/domain/verification.ts";
@@ -56,11 +56,11 @@ async function open(stores: TestStores, around: Around) {
   const configuration = await createConfiguration({ ...dependencies, onKeys: signer.load });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
   const { attestations, teachers } = stores;
-  const verification = createVerification({
+  const verification = createCallAnswerer({
     configuration,
     teachers: around.teachers?.(teachers) ?? teachers,
     attestations: around.attestations?.(attestations, stores) ?? attestations,
-    idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
+    idempotency: createIdempotentRunner(stores.idempotencyStore, secrets, clock),
     blindIndex,
     statusIndexes,
     signer: around.signer?.(signer) ?? signer,
@@ -68,7 +68,7 @@ async function open(stores: TestStores, around: Around) {
   });
   const partner = { ...aPartner("agency"), ...around.partner };
   const authenticated = { partner, credential: "KeyId0000000" };
-  const quota = createQuota({ clock, store: stores.quotaStore });
+  const quota = createQuotaCounter({ clock, store: stores.quotaStore });
 
   async function ask(operation: AttestedOperation, asked: VerificationRequest): Promise<CallAnswer> {
     const call = quota.open();
@@ -86,7 +86,7 @@ async function open(stores: TestStores, around: Around) {
     ask("eligibility-check", { questions: [question], idempotency });
   const batch = (questions: Question[], idempotency?: VerificationRequest["idempotency"]) =>
     ask("batch", { questions, idempotency });
-  const roster = (teachers: ListRequest["teachers"], idempotency?: VerificationRequest["idempotency"]) =>
+  const roster = (teachers: StatementRequest["teachers"], idempotency?: VerificationRequest["idempotency"]) =>
     ask("roster", { questions: [], list: { purpose, list: aList, teachers }, idempotency });
   const stored = () => attestations.list({ limit: 1000 });
   return { ...stores, ...ring, clock, configuration, one, batch, roster, stored };

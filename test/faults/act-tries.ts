@@ -1,20 +1,20 @@
 /** Runs a command that may fail, and checks that the register is as before or wholly changed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openFile } from "../../src/store/driver/file.ts";
+import { openDatabaseFile } from "../../src/store/driver/file.ts";
 import { closeDatabases, runTvs } from "../harness/command.ts";
-import { type Act, copyRegister, issuer } from "./acts.ts";
-import { diskFaults, endFaults, failAt } from "./failing-disk.ts";
+import { type ChangingCommand, copyRegister, issuer } from "./acts.ts";
+import { diskFaults, endFaults, failWriteAt } from "./failing-disk.ts";
 
 type Content = Readonly<Record<string, readonly string[]>>;
 /** The numbers of rows that each changed table has lost and gained. */
-export type Changed = Readonly<Record<string, readonly [gone: number, come: number]>>;
+export type RowChanges = Readonly<Record<string, readonly [gone: number, come: number]>>;
 
 /** Reads all rows of a database, with the type of each value. */
 export async function contentOf(dataDir: string): Promise<Content> {
   const file = join(dataDir, "tvs.db");
   if (!existsSync(file)) return {};
-  const driver = await openFile({ file });
+  const driver = await openDatabaseFile({ file });
   try {
     const content: Record<string, string[]> = {};
     const sql = "SELECT name, wr FROM pragma_table_list WHERE type = 'table' ORDER BY name";
@@ -33,7 +33,7 @@ export async function contentOf(dataDir: string): Promise<Content> {
 }
 
 /** Compares two states of a database. */
-export function changesBetween(before: Content, after: Content): Changed {
+export function changesBetween(before: Content, after: Content): RowChanges {
   const without = (some: readonly string[] = [], others: readonly string[] = []) => {
     const known = new Set(others);
     return some.filter((row) => !known.has(row)).length;
@@ -46,27 +46,27 @@ export function changesBetween(before: Content, after: Content): Changed {
 }
 
 /** Runs a command without a fault. @returns its changes, and the number of its writes to the disk */
-export async function runWithoutFault(folder: string, act: Act) {
+export async function runWithoutFault(folder: string, act: ChangingCommand) {
   const dataDir = copyRegister(folder, act);
   const before = await contentOf(dataDir);
   await closeDatabases();
-  failAt(folder, 0, diskFaults[0]);
+  failWriteAt(folder, 0, diskFaults[0]);
   const { code, stderr } = await runTvs(act.words, { dataDir, env: issuer });
   const writes = endFaults();
   if (code !== 0) throw new Error(`${act.name}: ${stderr}`);
   return { writes, done: changesBetween(before, await contentOf(dataDir)) };
 }
 
-export type Ended = { readonly code: number; readonly stderr: string };
+export type CommandExit = { readonly code: number; readonly stderr: string };
 
 /**
  * Runs a command so that it may fail, and runs it again if it has not done everything.
  * @param attempt runs the command on a data folder
  * @returns a sentence for each broken promise
  */
-export async function brokenPromises(
-  { folder, act, done }: { folder: string; act: Act; done: Changed },
-  attempt: (dataDir: string) => Promise<Ended>,
+export async function findBrokenPromises(
+  { folder, act, done }: { folder: string; act: ChangingCommand; done: RowChanges },
+  attempt: (dataDir: string) => Promise<CommandExit>,
 ): Promise<string[]> {
   const [dataDir, wrong] = [copyRegister(folder, act), [] as string[]];
   const before = await contentOf(dataDir);
@@ -79,7 +79,8 @@ export async function brokenPromises(
   await closeDatabases();
   const { code } = await attempt(dataDir);
   const left = await now();
-  const counted = (found: Changed) => Object.entries(found).filter(([table]) => !act.leaves?.includes(table));
+  const counted = (found: RowChanges) =>
+    Object.entries(found).filter(([table]) => !act.leaves?.includes(table));
   const isDone = Bun.deepEquals(counted(left), counted(done));
   if (code === 0 && !isDone) wrong.push(`it said that it was done, of ${JSON.stringify(left)}`);
   if (act.isAtomic && !isDone && Object.keys(left).length > 0)

@@ -8,7 +8,7 @@ import { csv, rows } from "../harness/imports.ts";
 export const issuer = { TVS_ISSUER: "https://verify.example.gov" };
 
 /** A command that changes something, and what must hold after it fails. */
-export type Act = {
+export type ChangingCommand = {
   readonly name: string;
   readonly words: readonly string[];
   /** Whether the command has one commit. A command with several commits continues when it is run again. */
@@ -25,7 +25,7 @@ export type Act = {
  * Makes the commands with their files and registers. In the register `base` no checkpoint covers the newest attestations;
  * `lost` lacks attestations that a checkpoint covers. Each command runs on a copy of a register, in `data`.
  */
-export async function makeActs(folder: string): Promise<Act[]> {
+export async function makeChangingCommands(folder: string): Promise<ChangingCommand[]> {
   const at = (name: string) => join(folder, name);
   const was = { dataDir: at("was"), env: issuer };
   const run = (line: string) => runWell(line.split(" "), was);
@@ -48,7 +48,7 @@ export async function makeActs(folder: string): Promise<Act[]> {
   for (const ending of ["", "-wal", "-shm"]) rmSync(at(`lost/tvs.db${ending}`), { force: true });
   cpSync(at("backup.db"), at("lost/tvs.db"));
   mkdirSync(at("none"));
-  const acts: Record<string, Omit<Act, "name" | "words">> = {
+  const acts: Record<string, Omit<ChangingCommand, "name" | "words">> = {
     "partners add other --name O --scopes all --purposes all --per-minute 10 --per-day 10": whole,
     "partners set board --per-day 11": whole,
     "partners disable board": whole,
@@ -96,7 +96,7 @@ const logged = ["log_checkpoints", "log_positions", "log_tiles"];
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 
 /** Copies a command's register into `data`. @returns the path of `data` */
-export function copyRegister(folder: string, { over = "base" }: Pick<Act, "over">): string {
+export function copyRegister(folder: string, { over = "base" }: Pick<ChangingCommand, "over">): string {
   for (const name of ["data", "out"]) rmSync(join(folder, name), { recursive: true, force: true });
   mkdirSync(join(folder, "out"));
   cpSync(join(folder, over), join(folder, "data"), { recursive: true });

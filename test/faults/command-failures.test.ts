@@ -5,9 +5,16 @@ import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords } from "../harness/program.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
-import { brokenPromises, type Ended, runWithoutFault } from "./act-tries.ts";
-import { type Act, issuer, makeActs } from "./acts.ts";
-import { canFail, diskFaults, endFaults, failAt, failuresOf, isFailing } from "./failing-disk.ts";
+import { type CommandExit, findBrokenPromises, runWithoutFault } from "./act-tries.ts";
+import { type ChangingCommand, issuer, makeChangingCommands } from "./acts.ts";
+import {
+  canCompileFaults,
+  diskFaults,
+  endFaults,
+  failuresOf,
+  failWriteAt,
+  isFailing,
+} from "./failing-disk.ts";
 
 /**
  * Kills each command that changes something just before one of its writes, or makes one of its writes fail. The command
@@ -17,9 +24,14 @@ import { canFail, diskFaults, endFaults, failAt, failuresOf, isFailing } from ".
 const tries = readTryCount("TVS_KILLS", 3);
 const seed = readSeed();
 
-type Try = { readonly folder: string; readonly act: Act; readonly at: number; readonly dataDir: string };
+type Try = {
+  readonly folder: string;
+  readonly act: ChangingCommand;
+  readonly at: number;
+  readonly dataDir: string;
+};
 
-async function killedAt({ folder, act, at, dataDir }: Try): Promise<Ended> {
+async function killedAt({ folder, act, at, dataDir }: Try): Promise<CommandExit> {
   const killed = { DISK_FOLDER: realpathSync(folder), DISK_KILLS_AT: String(at) };
   const child = Bun.spawn([...programWords, ...act.words], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -34,8 +46,8 @@ const failures = [
   ...diskFaults.map((fault) => ({
     name: fault.name,
     says: /(^|\n)tvs: (?!internal error)[^\n]+\n$/,
-    async meet({ folder, act, at, dataDir }: Try): Promise<Ended> {
-      failAt(folder, at, fault);
+    async meet({ folder, act, at, dataDir }: Try): Promise<CommandExit> {
+      failWriteAt(folder, at, fault);
       const ended = await runTvs(act.words, { dataDir, env: issuer });
       endFaults();
       return ended;
@@ -44,7 +56,7 @@ const failures = [
 ];
 
 if (!isFailing)
-  test.skipIf(!canFail)(
+  test.skipIf(!canCompileFaults)(
     "a command that is killed, or whose disk fails, has done everything or nothing, and succeeds when it is run again",
     async () => expect(await failuresOf(import.meta.path)).toBe(""),
     7_200_000,
@@ -53,7 +65,7 @@ if (!isFailing)
 if (isFailing)
   test("(child process) each command is killed, and its disk fails, at some of its writes", () =>
     withTempDir(async (folder) => {
-      const acts = await makeActs(folder);
+      const acts = await makeChangingCommands(folder);
       const draw = seededNumbers(seed);
       const wrong: string[] = [];
       for (const act of acts) {
@@ -68,7 +80,7 @@ if (isFailing)
           if (failure === undefined) throw new Error("there is no failure");
           reportTries(failure.meet === killedAt ? { kills: 1 } : { "failed writes": 1 });
           const what = `${act.name}, ${failure.name} at write ${at} of ${writes}`;
-          const found = await brokenPromises({ folder, act, done }, async (dataDir) => {
+          const found = await findBrokenPromises({ folder, act, done }, async (dataDir) => {
             const ended = await failure.meet({ folder, act, at, dataDir });
             if (ended.code !== 0 && !failure.says.test(ended.stderr))
               wrong.push(`${what}: it said ${ended.stderr}`);

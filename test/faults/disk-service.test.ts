@@ -4,16 +4,16 @@ import { eventually } from "../harness/eventually.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { knownTeacher, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
-import { type Changed, changesBetween, contentOf } from "./act-tries.ts";
+import { changesBetween, contentOf, type RowChanges } from "./act-tries.ts";
 import {
-  canFail,
+  canCompileFaults,
   type DiskFault,
   diskFaults,
   endFaults,
-  failAt,
   failuresOf,
+  failWriteAt,
   isFailing,
-  slowDown,
+  slowWrites,
 } from "./failing-disk.ts";
 
 /**
@@ -66,7 +66,7 @@ const health = async () => {
 };
 
 if (!isFailing)
-  test.skipIf(!canFail)(
+  test.skipIf(!canCompileFaults)(
     "a service on a failing disk answers only what is on the disk, and answers everything once the disk works again",
     async () => expect(await failuresOf(import.meta.path)).toBe(""),
     7_200_000,
@@ -101,7 +101,7 @@ if (isFailing) {
   });
 
   test("a slow disk delays answers and loses none", async () => {
-    slowDown(world.operator.dataDir, 5);
+    slowWrites(world.operator.dataDir, 5);
     const asked = Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question }));
     const answers = await Promise.all(asked);
     const checked = await health();
@@ -122,7 +122,7 @@ async function callWithoutFault(name: string) {
   await ask(callOf(name));
   clock.add(60_000);
   const before = await content();
-  failAt(world.operator.dataDir, 0, diskFaults[0]);
+  failWriteAt(world.operator.dataDir, 0, diskFaults[0]);
   const call = callOf(name);
   const { status } = await ask(call);
   const writes = endFaults();
@@ -130,14 +130,14 @@ async function callWithoutFault(name: string) {
   return { writes, done: changesBetween(before, await content()) };
 }
 
-type Try = { name: string; done: Changed; at: number; fault: DiskFault };
+type Try = { name: string; done: RowChanges; at: number; fault: DiskFault };
 
 async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
   // Each try has its own minute, so that a charge always adds a quota window.
   clock.add(60_000);
   const [call, key, wrong] = [callOf(name), `key ${asked}`, [] as string[]];
   const before = await content();
-  failAt(world.operator.dataDir, at, fault);
+  failWriteAt(world.operator.dataDir, at, fault);
   const first = await ask(call, keyOf(call, key));
   const wasWell = first.status === (call.status ?? 200);
   // Health shows a failing disk only after it has refused evidence (decision D2.8).

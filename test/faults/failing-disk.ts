@@ -20,7 +20,7 @@ export type DiskFault = Pick<(typeof diskFaults)[number], "errno" | "lasts">;
 
 const compiler = process.platform === "linux" ? Bun.which("cc") : null;
 /** Whether this machine can compile `failing-disk.c`. */
-export const canFail = compiler !== null;
+export const canCompileFaults = compiler !== null;
 const preloaded = process.env.LD_PRELOAD ?? "";
 /** Whether `failing-disk.c` is preloaded in this process. */
 export const isFailing = preloaded.endsWith("failing-disk.so");
@@ -49,14 +49,14 @@ const open = () =>
 let library: ReturnType<typeof open> | undefined;
 
 /** Makes the `at`-th write below a folder fail, and with `lasts` all later ones; 0: none. The writes are counted. */
-export function failAt(folder: string, at: number, { errno, lasts }: DiskFault): void {
+export function failWriteAt(folder: string, at: number, { errno, lasts }: DiskFault): void {
   if (!isFailing) return;
   library ??= open();
   library.disk_arm(Buffer.from(`${realpathSync(folder)}\0`), at, errno, Number(lasts), 0);
 }
 
 /** Makes each write below a folder slow. */
-export function slowDown(folder: string, slowMs: number): void {
+export function slowWrites(folder: string, slowMs: number): void {
   library ??= open();
   library.disk_arm(Buffer.from(`${realpathSync(folder)}\0`), 0, 0, 0, slowMs * 1_000);
 }

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { listen } from "../harness/endpoint.ts";
 
-export type Received = {
+export type ReceivedWebhook = {
   /** The id of the partner, which is the path of its endpoint. */
   readonly partnerId: string;
   readonly eventId: string;
@@ -15,7 +15,7 @@ export type Received = {
 
 export type FaultyReceiver = {
   readonly url: string;
-  readonly received: Received[];
+  readonly received: ReceivedWebhook[];
   close(): void;
 };
 
@@ -36,7 +36,7 @@ const failures: readonly Answer[] = [
   (response) => setTimeout(() => response.writeHead(502).end(), 200 + Math.random() * 800),
 ];
 
-function acknowledge(response: ServerResponse, received: Received): void {
+function acknowledge(response: ServerResponse, received: ReceivedWebhook): void {
   response.on("finish", () => {
     received.isAcknowledged = true;
   });
@@ -46,7 +46,7 @@ function acknowledge(response: ServerResponse, received: Received): void {
 }
 
 export async function startFaultyReceiver(): Promise<FaultyReceiver> {
-  const received: Received[] = [];
+  const received: ReceivedWebhook[] = [];
   const server = createServer(async (request, response) => {
     response.on("error", () => {});
     const one = await readRequest(request).catch(() => undefined);
@@ -62,7 +62,7 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   return { url: await listen(server), received, close };
 }
 
-async function readRequest(request: IncomingMessage): Promise<Received> {
+async function readRequest(request: IncomingMessage): Promise<ReceivedWebhook> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const header = (name: string) => String(request.headers[name]);

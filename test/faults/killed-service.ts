@@ -15,7 +15,7 @@ import { integrityErrorOf } from "./killed.ts";
 import { openDatabase, type Register } from "./register.ts";
 
 /** A pinned checkpoint after a kill; `reach` is the number of attestations at that time. */
-export type HeadSeen = TreeHead & { readonly reach: number };
+export type PinnedHead = TreeHead & { readonly reach: number };
 
 type TreeHead = Pick<Checkpoint, "size" | "root">;
 
@@ -49,7 +49,7 @@ function treeHeadIn(bytes: Uint8Array): TreeHead {
 }
 
 /** Reads a stopped node's pinned checkpoint and its number of attestations. @returns null if it has no checkpoint */
-export async function pinnedHeadOf(dataDir: string, register: Register): Promise<HeadSeen | null> {
+export async function pinnedHeadOf(dataDir: string, register: Register): Promise<PinnedHead | null> {
   const file = join(dataDir, "log.checkpoint");
   if (!existsSync(file)) return null;
   const head = treeHeadIn(readFileSync(file));
@@ -64,7 +64,7 @@ type Outcome = {
   /** Every checkpoint that a service showed. */
   readonly checkpoints: readonly TreeHead[];
   readonly load: KeyedLoad;
-  readonly heads: readonly HeadSeen[];
+  readonly heads: readonly PinnedHead[];
   /** The messages of commands that failed. */
   readonly unexpected: readonly string[];
 };

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { sleep } from "../harness/eventually.ts";
 import { runJson, runWell } from "../harness/program.ts";
-import type { FaultyReceiver, Received } from "./faulty-receiver.ts";
+import type { FaultyReceiver, ReceivedWebhook } from "./faulty-receiver.ts";
 import { addPartner, importLines, type Register } from "./register.ts";
 
 export const changeCount = 200;
@@ -86,10 +86,11 @@ export async function untilDelivered(register: Register): Promise<void> {
 }
 
 const causeOf = (tId: number, eventType: string) => `${tId} ${eventType}`;
-const pairOf = ({ partnerId, eventId }: Pick<Received, "partnerId" | "eventId">) => `${partnerId} ${eventId}`;
+const pairOf = ({ partnerId, eventId }: Pick<ReceivedWebhook, "partnerId" | "eventId">) =>
+  `${partnerId} ${eventId}`;
 
-type StoredEvent = Pick<Received, "eventId" | "eventType" | "body">;
-type StoredDelivery = Omit<Received, "isAcknowledged"> & {
+type StoredEvent = Pick<ReceivedWebhook, "eventId" | "eventType" | "body">;
+type StoredDelivery = Omit<ReceivedWebhook, "isAcknowledged"> & {
   readonly state: string;
   readonly successes: number;
 };

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { openFile } from "../../src/store/driver/file.ts";
-import { openRemote } from "../../src/store/server/remote.ts";
+import { openDatabaseFile } from "../../src/store/driver/file.ts";
+import { openDatabaseServer } from "../../src/store/server/remote.ts";
 import { type Environment, runJson, runWell } from "../harness/program.ts";
 
 /** Where a register is: in its data folder, or on the server of the environment's TVS_DATABASE. */
@@ -46,5 +46,7 @@ export async function addPartner(register: Register, id: string, perMinute: numb
  */
 export function openDatabase({ dataDir, env = {} }: Register, waitMs = 60_000): Promise<Driver> {
   const url = env.TVS_DATABASE;
-  return url === undefined ? openFile({ file: join(dataDir, "tvs.db") }) : openRemote({ url, waitMs });
+  return url === undefined
+    ? openDatabaseFile({ file: join(dataDir, "tvs.db") })
+    : openDatabaseServer({ url, waitMs });
 }

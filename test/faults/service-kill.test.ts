@@ -7,7 +7,7 @@ import { noServer } from "../harness/sqld.ts";
 import { reportTries } from "../harness/trial.ts";
 import { askPartnerApi, prepareCallers, startLoad, untilReplayed } from "./keyed-load.ts";
 import { foundFaults, roundCount, timeLimit } from "./killed.ts";
-import { collectCheckpoints, compareWithDatabase, type HeadSeen, pinnedHeadOf } from "./killed-service.ts";
+import { collectCheckpoints, compareWithDatabase, type PinnedHead, pinnedHeadOf } from "./killed-service.ts";
 import type { Register } from "./register.ts";
 
 /**
@@ -21,7 +21,7 @@ async function startWatching(register: Register, url: () => string) {
   const callers = await prepareCallers(register);
   const load = startLoad(url, callers);
   const checkpoints = collectCheckpoints(url);
-  const heads: HeadSeen[] = [];
+  const heads: PinnedHead[] = [];
   const unexpected: string[] = [];
   return {
     apiKey: callers[0]?.apiKey ?? "",

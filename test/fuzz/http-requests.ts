@@ -4,21 +4,21 @@ import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { routes } from "../../src/routes.ts";
 import { document, resolve } from "../api/openapi/document.ts";
-import { allowedBy, oddText, oddValue, type Schema } from "./http-values.ts";
-import { anEdit, type Edit, edited } from "./parser-edits.ts";
+import { drawValidValue, oddText, oddValue, type Schema } from "./http-values.ts";
+import { anEdit, type Edit, editBytes } from "./parser-edits.ts";
 
 /** The caller's credential: a key of the sequence's partner, of another partner, or an invalid one. */
 const callers = [
   ...(["own", "inHeader", "both", "none", "cut"] as const),
   ...(["basic", "unscoped", "spent", "noDay", "plain"] as const),
 ] as const;
-export type Caller = (typeof callers)[number];
+export type CredentialKind = (typeof callers)[number];
 
 /** A request with placeholders for ids that only the register knows (`Kept`). */
-export type Asked = {
+export type DrawnRequest = {
   readonly method: string;
   readonly url: string;
-  readonly caller: Caller;
+  readonly caller: CredentialKind;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
 };
@@ -90,7 +90,10 @@ const header = fc.oneof(
   ),
 );
 const headers = fc.array(header, { maxLength: 3, size: "-1" }).map((lines) => Object.fromEntries(lines));
-const caller = fc.oneof({ weight: 30, arbitrary: fc.constant<Caller>("own") }, fc.constantFrom(...callers));
+const caller = fc.oneof(
+  { weight: 30, arbitrary: fc.constant<CredentialKind>("own") },
+  fc.constantFrom(...callers),
+);
 
 /** The drawn parts of a request to one path. */
 type Drawn = {
@@ -100,17 +103,17 @@ type Drawn = {
   readonly extra: Readonly<Record<string, string>>;
   readonly body: unknown;
   readonly twist: Twist | null;
-  readonly caller: Caller;
+  readonly caller: CredentialKind;
 };
 
 function requestsTo(path: string, method: string, { parameters = [], requestBody, security }: Operation) {
   const all = parameters.map(({ $ref }) => resolve($ref) as Parameter);
   const of = (where: Parameter["in"]) =>
     Object.fromEntries(
-      all.filter((one) => one.in === where).map(({ name, schema }) => [name, allowedBy(schema, name)]),
+      all.filter((one) => one.in === where).map(({ name, schema }) => [name, drawValidValue(schema, name)]),
     );
   const body =
-    requestBody === undefined ? undefined : allowedBy(requestBody.content["application/json"].schema);
+    requestBody === undefined ? undefined : drawValidValue(requestBody.content["application/json"].schema);
   const record = (values: Record<string, fc.Arbitrary<unknown>>, isWhole = false) =>
     fc.record(values, isWhole ? {} : { requiredKeys: [] });
   const drawn: fc.Arbitrary<Drawn> = fc.record({
@@ -120,7 +123,7 @@ function requestsTo(path: string, method: string, { parameters = [], requestBody
     extra: headers,
     body: body === undefined ? fc.constant(undefined) : fc.option(body, { nil: undefined, freq: 20 }),
     twist,
-    caller: security.length > 0 ? caller : fc.constant<Caller>("none"),
+    caller: security.length > 0 ? caller : fc.constant<CredentialKind>("none"),
   });
   return drawn.map((one) => put(path, method.toUpperCase(), one));
 }
@@ -129,7 +132,7 @@ function put(
   template: string,
   method: string,
   { parts, query, documented, extra, body, twist, caller }: Drawn,
-): Asked {
+): DrawnRequest {
   const isIn = (part: Twist["part"]) => twist?.part === part;
   const text = twist !== null && "text" in twist ? twist.text : "";
   const path = template.replace(/\{(\w+)\}/g, (_part, name: string) =>
@@ -165,7 +168,7 @@ function bodyOf(value: unknown, twist: Twist | null): Buffer | null {
   if (twist?.part === "whole") return Buffer.from(twist.change(text) as string);
   const whole = Buffer.from(text);
   return twist?.part === "body"
-    ? edited(whole, Buffer.from(JSON.stringify(twist.beside)), twist.edit)
+    ? editBytes(whole, Buffer.from(JSON.stringify(twist.beside)), twist.edit)
     : whole;
 }
 
@@ -181,7 +184,7 @@ const page = fc
   .record({
     route: fc.constantFrom(...pages),
     parts: fc.record({ topic: oddText, language: fc.constantFrom("python", ".."), file: oddText }),
-    term: fc.option(fc.oneof(allowedBy({ $ref: "#/components/schemas/SearchTerm" }), oddText)),
+    term: fc.option(fc.oneof(drawValidValue({ $ref: "#/components/schemas/SearchTerm" }), oddText)),
     extra: headers,
     twist,
   })
@@ -198,7 +201,7 @@ const page = fc
   });
 
 /** Any request; most are to a path of the document. */
-export const request: fc.Arbitrary<Asked> = fc.oneof(
+export const requestArbitrary: fc.Arbitrary<DrawnRequest> = fc.oneof(
   { weight: 12, arbitrary: fc.oneof(...operations) },
   { weight: 1, arbitrary: page },
 );

@@ -21,8 +21,8 @@ export type Schema = {
 };
 
 /** Kinds of placeholders: the n-th delivery, cursor, leaf hash or ETag of the register under test. */
-export type Kept = "deliveryId" | "iterator" | "leafHash" | "etag";
-export const placeholder = (kind: Kept) => fc.nat(9).map((n) => `(${kind}.${n})`);
+export type PlaceholderKind = "deliveryId" | "iterator" | "leafHash" | "etag";
+export const drawPlaceholder = (kind: PlaceholderKind) => fc.nat(9).map((n) => `(${kind}.${n})`);
 
 const otherRegNos = ["  la / 2019/pri/ 04417", "A/B/C/D", "TR/2019/LA/000001"];
 const regNos = [knownTeacher.regNo, legacyTeacher.regNo, ...otherRegNos];
@@ -59,26 +59,26 @@ const telling: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     anyNin,
     fc.string({ minLength: 1, unit: "grapheme" }).filter((text) => /\S/.test(text)),
   ),
-  LeafHash: fc.oneof(placeholder("leafHash"), fc.stringMatching(/^[0-9a-f]{64}$/)),
+  LeafHash: fc.oneof(drawPlaceholder("leafHash"), fc.stringMatching(/^[0-9a-f]{64}$/)),
   TreeSize: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
-  deliveryId: placeholder("deliveryId"),
-  after: placeholder("iterator"),
-  "If-None-Match": fc.oneof(placeholder("etag"), fc.constantFrom("*", "W/*", '"x", W/"y"')),
+  deliveryId: drawPlaceholder("deliveryId"),
+  after: drawPlaceholder("iterator"),
+  "If-None-Match": fc.oneof(drawPlaceholder("etag"), fc.constantFrom("*", "W/*", '"x", W/"y"')),
   list: fc.oneof(fc.constantFrom(0, 1, 2), fc.nat()),
 };
 
 const memo = new Map<string, fc.Arbitrary<unknown>>();
 
 /** Draws a valid value. @param name the member's or parameter's name */
-export function allowedBy(schema: Schema, name = ""): fc.Arbitrary<unknown> {
+export function drawValidValue(schema: Schema, name = ""): fc.Arbitrary<unknown> {
   const telltale = telling[/\w+$/.exec(schema.$ref ?? "")?.[0] ?? name];
   if (telltale !== undefined) return telltale;
   if (schema.$ref !== undefined) {
-    const made = memo.get(schema.$ref) ?? allowedBy(resolve(schema.$ref) as Schema);
+    const made = memo.get(schema.$ref) ?? drawValidValue(resolve(schema.$ref) as Schema);
     memo.set(schema.$ref, made);
     return made;
   }
-  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => allowedBy(one)));
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => drawValidValue(one)));
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   return byType(schema);
@@ -89,7 +89,7 @@ function byType(schema: Schema): fc.Arbitrary<unknown> {
   const { minimum = 0, maximum = 2 ** 31 } = schema;
   if (type === "integer") return fc.integer({ min: minimum, max: maximum });
   if (type === "array") {
-    const item = allowedBy(schema.items ?? {});
+    const item = drawValidValue(schema.items ?? {});
     // Each element of a batch is signed, which takes time.
     return fc.array(item, { minLength: minItems, maxLength: Math.min(maxItems, 9), size: "-1" });
   }
@@ -98,7 +98,7 @@ function byType(schema: Schema): fc.Arbitrary<unknown> {
       ? fc.string({ minLength, maxLength, unit: "grapheme" })
       : fc.stringMatching(new RegExp(schema.pattern));
   const { properties = {}, required = [], oneOf } = schema;
-  const members = Object.entries(properties).map(([name, of]) => [name, allowedBy(of, name)] as const);
+  const members = Object.entries(properties).map(([name, of]) => [name, drawValidValue(of, name)] as const);
   const record = (requiredKeys: readonly string[], but: readonly string[]) =>
     fc.record(Object.fromEntries(members.filter(([name]) => !but.includes(name))), {
       requiredKeys: [...requiredKeys],

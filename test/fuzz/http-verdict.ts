@@ -4,11 +4,11 @@ import { type ApiErrorCode, errorCodes } from "../../src/partner/error-codes.ts"
 import { bodySchemaOf, codesOf, expectDocumented, isDescribed } from "../api/openapi/described.ts";
 import { answerErrors, validationErrors } from "../api/openapi/document.ts";
 import { isNin } from "./http-values.ts";
-import type { Sent } from "./http-world.ts";
-import { attempt } from "./parser-edits.ts";
+import type { SentRequest } from "./http-world.ts";
+import { undefinedIfThrown } from "./parser-edits.ts";
 
 /** @param text the answer's body. @returns null for a correct answer */
-export async function faultOf(sent: Sent, response: Response, text: string): Promise<string | null> {
+export async function faultOf(sent: SentRequest, response: Response, text: string): Promise<string | null> {
   const { status, headers } = response;
   const code = headers.get("X-Error-Code");
   if (status >= 500 && code !== "OVERLOADED") return `${status} ${code}`;
@@ -31,13 +31,13 @@ export async function faultOf(sent: Sent, response: Response, text: string): Pro
 }
 
 /** A NIN of the request that the answer repeats. */
-function echoed({ url, headers, body }: Sent, answered: string): string | undefined {
-  const sent = `${attempt(() => decodeURIComponent(url)) ?? url} ${Object.values(headers).join(" ")} ${body ?? ""}`;
+function echoed({ url, headers, body }: SentRequest, answered: string): string | undefined {
+  const sent = `${undefinedIfThrown(() => decodeURIComponent(url)) ?? url} ${Object.values(headers).join(" ")} ${body ?? ""}`;
   return (sent.match(/(?<!\d)\d{11}(?!\d)/g) ?? []).filter(isNin).find((nin) => answered.includes(nin));
 }
 
 async function describedFault(
-  { method, body }: Sent,
+  { method, body }: SentRequest,
   response: Response,
   text: string,
   path: string,

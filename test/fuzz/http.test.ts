@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
-import { type Asked, request } from "./http-requests.ts";
+import { type DrawnRequest, requestArbitrary } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
 
@@ -13,7 +13,7 @@ const sequence = 48;
 const atOnce = 8;
 /** A world is replaced before its attestations make it slow. */
 const sequencesOfWorld = 400;
-const sequences = fc.array(request, { minLength: 1, maxLength: sequence, size: "max" });
+const sequences = fc.array(requestArbitrary, { minLength: 1, maxLength: sequence, size: "max" });
 
 test("every random request gets an answer that the OpenAPI document describes, and never a 5xx", async () => {
   const requests = readTryCount("TVS_REQUESTS", 600);
@@ -35,7 +35,7 @@ test("every random request gets an answer that the OpenAPI document describes, a
   expect(tried).toBeGreaterThanOrEqual(requests);
 }, 3_600_000);
 
-async function run(world: FuzzedWorld, all: readonly Asked[], count: () => void): Promise<void> {
+async function run(world: FuzzedWorld, all: readonly DrawnRequest[], count: () => void): Promise<void> {
   const partner = await world.begin();
   for (let from = 0; from < all.length; from += atOnce)
     await Promise.all(

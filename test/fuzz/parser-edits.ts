@@ -9,24 +9,24 @@ const anyPlace = fc.nat({ max: 2 ** 31 - 1 });
 export const anEdit = fc.record({ how: anyPlace, at: anyPlace, of: anyPlace });
 
 /** A plan for one input: an input of the corpus, a second one, a part of the first, and the edits of that part. */
-export const aPlan = fc.record({
+export const inputPlanArbitrary = fc.record({
   from: anyPlace,
   beside: anyPlace,
   part: anyPlace,
   edits: fc.array(anEdit, { maxLength: 4 }),
 });
-type Plan = typeof aPlan extends fc.Arbitrary<infer P> ? P : never;
+type Plan = typeof inputPlanArbitrary extends fc.Arbitrary<infer P> ? P : never;
 export type Edit = Plan["edits"][number];
 
 const maxEdited = 256 * 1024;
 
-export function inputOf({ from, beside, part, edits }: Plan, corpus: readonly Buffer[]): Buffer {
+export function makeInput({ from, beside, part, edits }: Plan, corpus: readonly Buffer[]): Buffer {
   const whole = chosen(corpus, from);
   // Half of the plans edit the whole input, half a part inside.
   const { content, put } = chosen(known(whole), part % 2 === 0 ? 0 : part >> 1);
   const made = edits.reduce(
     // Bounds the size, which some edits multiply.
-    (before, edit) => (before.length > maxEdited ? before : edited(before, chosen(corpus, beside), edit)),
+    (before, edit) => (before.length > maxEdited ? before : editBytes(before, chosen(corpus, beside), edit)),
     content,
   );
   return put(made);
@@ -97,7 +97,7 @@ function sealed(whole: Buffer): Part[] {
   const [header = "", payload = ""] = decodedParts(signature);
   const put = (made: Buffer) => {
     const { sub, iss, aud, iat, result } = jsonOf(made) ?? {};
-    const verifiedAt = attempt(() => new Date(Number(iat) * 1000).toISOString());
+    const verifiedAt = undefinedIfThrown(() => new Date(Number(iat) * 1000).toISOString());
     const outer = { verificationId: sub, issuer: iss, audience: aud, verifiedAt, result };
     return Buffer.from(
       JSON.stringify({ ...others, ...outer, signature: signTexts(header, made.toString(), "active") }),
@@ -111,7 +111,9 @@ const maxUnpacked = { maxOutputLength: 2 ** 20 };
 function packed(whole: Buffer): Part[] {
   if (whole[0] !== 0x78) return [];
   return (
-    attempt(() => [{ content: inflateSync(whole, maxUnpacked), put: (made) => deflateSync(made) }]) ?? []
+    undefinedIfThrown(() => [
+      { content: inflateSync(whole, maxUnpacked), put: (made) => deflateSync(made) },
+    ]) ?? []
   );
 }
 
@@ -184,7 +186,7 @@ function replaced(content: Buffer, pattern: RegExp, at: number, change: (text: s
 }
 
 /** Edits JSON as values in half of the cases, else as bytes. @param beside bytes that some edits use */
-export function edited(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer {
+export function editBytes(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer {
   const value = how % 2 === 0 ? jsonOf(content) : undefined;
   if (typeof value === "object" && value !== null)
     return editedJson(value, jsonOf(beside), { how: how >> 1, at, of });
@@ -230,16 +232,16 @@ function editedJson(value: object, beside: unknown, { how, at, of }: Edit): Buff
     const from = chosen(all, of);
     const other = () => (of % 2 === 0 ? beside : structuredClone(from.holder[from.name]));
     // An array throws for an invalid length.
-    attempt(() => chosen(jsonEditors, how)(holder, name, of, other));
+    undefinedIfThrown(() => chosen(jsonEditors, how)(holder, name, of, other));
   }
   return Buffer.from((JSON.stringify(value) ?? "").replaceAll(JSON.stringify(again).slice(1, -1), ""));
 }
 
 function jsonOf(content: Buffer): Values | undefined {
-  return attempt(() => JSON.parse(content.toString()));
+  return undefinedIfThrown(() => JSON.parse(content.toString()));
 }
 
-export function attempt<T>(act: () => T): T | undefined {
+export function undefinedIfThrown<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch {

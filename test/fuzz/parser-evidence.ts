@@ -19,14 +19,14 @@ import {
   verifyEnvelope,
   verifyStatement,
 } from "../../src/partner/partner.ts";
-import { openStatusLists } from "../../src/partner/status-list.ts";
+import { verifyStatusLists } from "../../src/partner/status-list.ts";
 import { statement } from "../api/openapi/examples.ts";
 import { audience, folder, issuer, keys, now as nowText } from "../fixtures/envelope-tokens.ts";
 import { kinds, envelopes as placed } from "../fixtures/status-lists.ts";
-import { attempt } from "./parser-edits.ts";
+import { undefinedIfThrown } from "./parser-edits.ts";
 
 /** A parser under test, with valid and invalid inputs to edit. */
-export type Target = {
+export type FuzzedParser = {
   readonly corpus: readonly Buffer[];
   /** Its share of the inputs, per thousand. */
   readonly share: number;
@@ -119,13 +119,15 @@ async function acceptsEnvelope(
   return true;
 }
 
-const envelope: Target = {
+const envelope: FuzzedParser = {
   corpus: filesOf(folder, "inputs"),
   share: 240,
   async accepts(input) {
     const reasons: (string | null)[] = [];
     const items = [...readEnvelopes(input)];
-    const text = attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input));
+    const text = undefinedIfThrown(() =>
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input),
+    );
     if (text !== undefined) assert.deepEqual([...readEnvelopes(text)], items);
     for (const item of items) {
       if ("refusal" in item) reasons.push(item.refusal.reason);
@@ -138,7 +140,7 @@ const envelope: Target = {
 
 /** Whether every JSON reader understands a text alike, by an independent tokenizer. */
 function isStrict(text: string): boolean {
-  const value = attempt(() => ({ read: JSON.parse(text) as Read }));
+  const value = undefinedIfThrown(() => ({ read: JSON.parse(text) as Read }));
   if (value === undefined) return false;
   const open: (Set<string> | null)[] = [];
   const tokens = [...text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]|-?\d[\d.eE+-]*/g)].map(([token]) => token);
@@ -161,12 +163,14 @@ const someJson = [
   '{"a":{"\\u0061":1},"b":[[[]]]}',
   JSON.stringify(statement.rows),
 ];
-const strictJson: Target = {
+const strictJson: FuzzedParser = {
   corpus: [...buffers(someJson), ...filesOf(folder, "keys").filter((file) => file[0] === 0x7b)],
   share: 150,
   accepts(input) {
     const reading = readStrictJson(input);
-    const text = attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input));
+    const text = undefinedIfThrown(() =>
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input),
+    );
     assert.equal(!(reading instanceof Refusal), text !== undefined && isStrict(text));
     if (reading instanceof Refusal) return false;
     assert(isDeepStrictEqual(reading, JSON.parse(text ?? "")));
@@ -175,7 +179,7 @@ const strictJson: Target = {
   },
 };
 
-const statementRows: Target = {
+const statementRows: FuzzedParser = {
   corpus: buffers([JSON.stringify(statement)]),
   share: 60,
   async accepts(input) {
@@ -203,25 +207,25 @@ async function acceptsByLists(statusLists: readonly string[]): Promise<boolean> 
     const places = inflateSync(Buffer.from(lst, "base64url"), { finishFlush: 2 });
     return header.typ === "statuslist+jwt" && (Number(places[0]) & (2 ** bits - 1)) === 0;
   };
-  assert(!isValid || statusLists.some((text) => attempt(() => clear(text))), "valid by silence");
+  assert(!isValid || statusLists.some((text) => undefinedIfThrown(() => clear(text))), "valid by silence");
   return isValid;
 }
 
 const lists = Object.values(kinds)
   .flatMap((kind) => kind.lists)
   .filter((list) => list.length < 10_000);
-const statusList: Target = {
+const statusList: FuzzedParser = {
   corpus: buffers(lists),
   share: 50,
   async accepts(input) {
     const text = input.toString();
-    const [opened] = await openStatusLists([text], options.keys);
+    const [opened] = await verifyStatusLists([text], options.keys);
     if (!(opened instanceof Refusal)) assert.notEqual(genuine(text.trim()).header.kid, keys.compromised.kid);
     return acceptsByLists([text]);
   },
 };
 
-export const evidence: Readonly<Record<string, Target>> = {
+export const evidence: Readonly<Record<string, FuzzedParser>> = {
   envelopes: envelope,
   "strict JSON": strictJson,
   statements: statementRows,

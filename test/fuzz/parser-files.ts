@@ -10,7 +10,7 @@ import { foreignFiles } from "../domain/import/foreign-files.ts";
 import { makeZip } from "../harness/archive.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { membersOf } from "./parser-edits.ts";
-import type { Target } from "./parser-evidence.ts";
+import type { FuzzedParser } from "./parser-evidence.ts";
 
 const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
 const foreign = await foreignFiles();
@@ -57,7 +57,7 @@ async function readAll(content: Buffer, pieceBytes: number) {
   return { said, all };
 }
 
-const extract = (corpus: readonly Buffer[], share: number): Target => ({
+const extract = (corpus: readonly Buffer[], share: number): FuzzedParser => ({
   corpus,
   share,
   async accepts(input) {
@@ -70,7 +70,7 @@ const extract = (corpus: readonly Buffer[], share: number): Target => ({
     return whole.all.length > 0;
   },
 });
-export const files: Readonly<Record<string, Target>> = {
+export const files: Readonly<Record<string, FuzzedParser>> = {
   "CSV and NDJSON": extract(
     extracts.filter((file) => !isBook(file)),
     60,

@@ -2,7 +2,7 @@
 
 import { strict as assert } from "node:assert";
 import { createPublicKey, verify } from "node:crypto";
-import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import {
   openLogProof,
   Refusal,
@@ -12,7 +12,7 @@ import {
 } from "../../src/partner/partner.ts";
 import { logFolder, vkey } from "../fixtures/log-notes.ts";
 import { checkpoints, honestProof, log, envelopes as logged } from "../fixtures/log-world.ts";
-import { buffers, filesOf, isAccepted, now, options, type Target } from "./parser-evidence.ts";
+import { buffers, type FuzzedParser, filesOf, isAccepted, now, options } from "./parser-evidence.ts";
 
 const logKeys = await readLogKeys(vkey(log));
 if (logKeys instanceof Refusal) throw new Error(logKeys.detail);
@@ -44,7 +44,7 @@ const honest = new Set(
   ),
 );
 
-const proof: Target = {
+const proof: FuzzedParser = {
   corpus: [
     ...buffers([honestProof("genuine", "before"), honestProof("genuine", "newest")]),
     ...filesOf(logFolder, "proofs"),
@@ -60,15 +60,15 @@ const proof: Target = {
   },
 };
 
-const note: Target = {
+const note: FuzzedParser = {
   corpus: filesOf(logFolder, "checkpoints"),
   share: 40,
   async accepts(input) {
-    const opened = await openCheckpoint(input, logKeys);
+    const opened = await verifyCheckpoint(input, logKeys);
     if (opened instanceof Refusal) return !(opened.reason in refusalReasons);
     assert(isSignedNote(input, opened.seconds), "accepted a checkpoint that the log never signed");
     return true;
   },
 };
 
-export const logs: Readonly<Record<string, Target>> = { proofs: proof, checkpoints: note };
+export const logs: Readonly<Record<string, FuzzedParser>> = { proofs: proof, checkpoints: note };

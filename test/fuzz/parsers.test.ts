@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
-import { aPlan, inputOf } from "./parser-edits.ts";
-import { evidence, type Target } from "./parser-evidence.ts";
+import { inputPlanArbitrary, makeInput } from "./parser-edits.ts";
+import { evidence, type FuzzedParser } from "./parser-evidence.ts";
 import { files } from "./parser-files.ts";
 import { logs } from "./parser-logs.ts";
 
@@ -13,27 +13,27 @@ const maxBytes = 512 * 1024 ** 2;
 const mostMemory = () => process.resourceUsage().maxRSS * 1024;
 
 /** @throws if the parser breaks a rule. @returns whether the parser accepts the input */
-async function tryOne(target: Target, input: Buffer): Promise<boolean> {
+async function tryOne(target: FuzzedParser, input: Buffer): Promise<boolean> {
   const memory = mostMemory();
   const isAccepted = await target.accepts(input);
   expect(mostMemory() - memory).toBeLessThan(maxBytes);
   return isAccepted;
 }
 
-async function tryAll(name: string, target: Target): Promise<void> {
+async function tryAll(name: string, target: FuzzedParser): Promise<void> {
   const genuine: boolean[] = [];
   for (const input of target.corpus) genuine.push(await tryOne(target, input));
   expect(genuine).toContain(true);
   const seed = readSeed();
   const numRuns = Math.max(1, Math.round((inputs * target.share) / 1_000));
   const one = fc.asyncProperty(
-    aPlan,
-    async (plan) => void (await tryOne(target, inputOf(plan, target.corpus))),
+    inputPlanArbitrary,
+    async (plan) => void (await tryOne(target, makeInput(plan, target.corpus))),
   );
   reportTries({ inputs: numRuns });
   const { failed, counterexample, errorInstance } = await fc.check(one, { seed, numRuns });
   if (!failed || counterexample === null) return;
-  const input = inputOf(counterexample[0], target.corpus).toString("base64");
+  const input = makeInput(counterexample[0], target.corpus).toString("base64");
   const again = `TVS_SEED=${seed} TVS_INPUTS=${inputs} npm test -- test/fuzz/parsers.test.ts`;
   throw new Error(`${again}\nthe input of ${name}, in base64: ${input}`, { cause: errorInstance });
 }

@@ -1,6 +1,6 @@
 /** Several nodes over one libSQL server, each behind a link that can fail. */
 import { join } from "node:path";
-import { newMasterKey } from "../../src/domain/secrets.ts";
+import { generateMasterKey } from "../../src/domain/secrets.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import { makeFolder } from "./folder.ts";
 import { freePort } from "./free-port.ts";
@@ -26,7 +26,7 @@ export async function startCluster({ nodes, args }: ClusterOptions) {
   try {
     const server = await startServer();
     closers.push(server.stop);
-    const secret = { TVS_MASTER_KEY: newMasterKey(), TVS_ISSUER: "https://teachers.example" };
+    const secret = { TVS_MASTER_KEY: generateMasterKey(), TVS_ISSUER: "https://teachers.example" };
     const made: ClusterNode[] = [];
     for (let n = 0; n < nodes; n++) {
       const node = await makeNode(server, { dataDir: join(folder.path, `node-${n}`), env: secret }, args);

@@ -4,9 +4,9 @@ import { makeImportDependencies } from "../../cli/open.ts";
 import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
-import { consolePortFile, readConfig } from "../../src/config.ts";
+import { consolePortPathOf, readCommandConfig } from "../../src/config.ts";
 import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
-import { importRegister } from "../../src/domain/import/import.ts";
+import { importIntoRegister } from "../../src/domain/import/import.ts";
 import { sendToApp } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
@@ -18,7 +18,7 @@ export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
 export async function openTestConsole() {
   const folder = makeFolder();
   const clock = aClock("2026-03-01T09:30:00Z");
-  const config = readConfig({ data: folder.path }, {});
+  const config = readCommandConfig({ data: folder.path }, {});
   const consolePort = await listenOnConsolePort(0);
   await makeRegister(folder.path, { at: clock.now() });
   const opened = await openService(config, { clock, defaultIssuer: "https://teachers.example" });
@@ -29,12 +29,15 @@ export async function openTestConsole() {
   /** Imports an extract. A baseline causes no events. */
   async function load(name: string, text: string, baseline: boolean): Promise<void> {
     const bytes = new Blob([text]).stream();
-    await importRegister({ name, bytes }, makeImportDependencies(operator), { baseline, allowChange: true });
+    await importIntoRegister({ name, bytes }, makeImportDependencies(operator), {
+      baseline,
+      allowChange: true,
+    });
   }
 
   /** Makes a link, as `tvs console` prints it. */
   async function newLink(): Promise<string> {
-    const location = parseConsoleLocation(readFileSync(consolePortFile(config), "utf8"));
+    const location = parseConsoleLocation(readFileSync(consolePortPathOf(config), "utf8"));
     return createConsoleLink(operator.secrets, location, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { join } from "node:path";
 import { createStores } from "../../cli/open.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { openFile } from "../../src/store/driver/file.ts";
-import { makeSchema } from "../../src/store/driver/schema.ts";
-import { openRemote } from "../../src/store/server/remote.ts";
+import { openDatabaseFile } from "../../src/store/driver/file.ts";
+import { applySchema } from "../../src/store/driver/schema.ts";
+import { openDatabaseServer } from "../../src/store/server/remote.ts";
 import { makeFolder } from "./folder.ts";
 import { noServer, startServer } from "./sqld.ts";
 
@@ -23,7 +23,7 @@ const file: DriverKind = {
   kind: "embedded",
   async create() {
     const folder = makeFolder();
-    return { open: () => openFile({ file: join(folder.path, "tvs.db") }), destroy: folder.remove };
+    return { open: () => openDatabaseFile({ file: join(folder.path, "tvs.db") }), destroy: folder.remove };
   },
 };
 
@@ -33,7 +33,7 @@ const remote: DriverKind = {
   ...(noServer === undefined ? {} : { unavailable: noServer }),
   async create() {
     const { url, stop } = await startServer();
-    return { open: () => openRemote({ url }), destroy: stop };
+    return { open: () => openDatabaseServer({ url }), destroy: stop };
   },
 };
 
@@ -68,7 +68,7 @@ function openForGroup(kind: DriverKind) {
   beforeAll(async () => {
     database = await kind.create();
     driver = await database.open();
-    await makeSchema(driver);
+    await applySchema(driver);
   });
   afterAll(async () => {
     await driver.close();

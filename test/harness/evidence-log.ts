@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openService } from "../../cli/serve/open-service.ts";
-import { readConfig } from "../../src/config.ts";
+import { readCommandConfig } from "../../src/config.ts";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import type { Question } from "../../src/domain/verification.ts";
@@ -15,7 +15,7 @@ import { makeRegister } from "./service.ts";
 export async function attestCalls(dataDir: string, count: number, whileOpen = () => {}): Promise<void> {
   const isNew = !existsSync(join(dataDir, "tvs.db"));
   if (isNew) await makeRegister(dataDir);
-  const config = readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
+  const config = readCommandConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
   const { operator, service, close } = await openService(config);
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
   if (isNew) {

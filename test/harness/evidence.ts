@@ -1,11 +1,11 @@
-import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { isEarlierNote } from "../../src/domain/evidence/log.ts";
-import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
+import type { Attestation, CallCommit } from "../../src/domain/attestations.ts";
+import { isEarlierCheckpoint } from "../../src/domain/evidence/log.ts";
+import type { CallsUsed } from "../../src/domain/quota-windows.ts";
 import { callWriter } from "../../src/store/calls.ts";
-import { createCommits } from "../../src/store/driver/commits.ts";
+import { createGroupCommit } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
-import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
+import type { PinnedCheckpointStore } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 
 /**
@@ -14,8 +14,8 @@ import { createSettingsStore } from "../../src/store/settings.ts";
  */
 export function anAnsweredCall(
   attestations: readonly Attestation[],
-  changes: Partial<AnsweredCall> & Pick<AnsweredCall, "revision">,
-): AnsweredCall {
+  changes: Partial<CallCommit> & Pick<CallCommit, "revision">,
+): CallCommit {
   const partnerId = attestations[0]?.partnerId ?? "agency";
   return {
     attestations,
@@ -38,21 +38,23 @@ export function anAnsweredCall(
 export async function attest(
   driver: Driver,
   attestations: readonly Attestation[],
-  changes: Partial<AnsweredCall> = {},
+  changes: Partial<CallCommit> = {},
   writes = callWriter,
-): Promise<WindowsUsed | null> {
+): Promise<CallsUsed | null> {
   const revision = await createSettingsStore(driver).revision();
-  const store = createAttestationStore(driver, createCommits(driver), writes);
+  const store = createAttestationStore(driver, createGroupCommit(driver), writes);
   return store.record(anAnsweredCall(attestations, { revision, ...changes }));
 }
 
 /** Makes a store of the pinned checkpoint in memory, which is otherwise a file beside the master key. */
-export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint & { note: string | null } {
+export function aPinnedCheckpoint(
+  note: string | null = null,
+): PinnedCheckpointStore & { note: string | null } {
   const pinned = {
     note,
     read: () => pinned.note,
     async write(later: string) {
-      if (pinned.note !== null && isEarlierNote(later, pinned.note)) return false;
+      if (pinned.note !== null && isEarlierCheckpoint(later, pinned.note)) return false;
       pinned.note = later;
       return true;
     },

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
+import { type ImportOptions, importIntoRegister } from "../../src/domain/import/import.ts";
 import type { Reading } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
@@ -49,7 +49,7 @@ function openImports(stores: TestStores) {
     };
     const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes), reading };
     const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
-    const result = await importRegister(input, dependencies, { ...rest, writeReport });
+    const result = await importIntoRegister(input, dependencies, { ...rest, writeReport });
     return { ...result, report: { ...(JSON.parse(text) as Report), text } };
   }
 

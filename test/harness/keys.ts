@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Signer } from "../../src/domain/envelopes.ts";
-import { importKey, type KeyRing, keyRingOf, type SigningKey } from "../../src/domain/keys.ts";
+import { importSigningKey, type KeyRing, keyRingOf, type SigningKey } from "../../src/domain/keys.ts";
 import type { KeyStore } from "../../src/store/keys.ts";
 import { secrets } from "./samples.ts";
 
@@ -12,7 +12,7 @@ export type KeyName = "active" | "pending" | "stranger" | "retired" | "compromis
 
 /** Reads a private key of the fixtures, as a pending key. */
 export function fixtureKey(name: KeyName, now: number): Promise<SigningKey> {
-  return importKey(readKey(name), secrets, now);
+  return importSigningKey(readKey(name), secrets, now);
 }
 
 export function readKey(name: string): string {

@@ -1,6 +1,6 @@
 /** Readings for the checks of console and doctor. Nothing is wrong, except for what a test changes. */
 
-import type { CheckInput } from "../../src/domain/checks.ts";
+import type { HealthCheckInput } from "../../src/domain/checks.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRingOf } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
@@ -47,10 +47,10 @@ const wellReadings: Readings = {
 
 export type Change = Partial<Readings> & {
   activatedAt?: number;
-  credentials?: CheckInput["credentials"];
+  credentials?: HealthCheckInput["credentials"];
 };
 
-export function checkInput({ credentials, activatedAt = now, ...readings }: Change = {}): CheckInput {
+export function checkInput({ credentials, activatedAt = now, ...readings }: Change = {}): HealthCheckInput {
   const keys = keyRingOf([
     { ...aSigningKey("a", "active"), activatedAt },
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },

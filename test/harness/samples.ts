@@ -6,8 +6,8 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { Settings } from "../../src/domain/settings.ts";
 import { defaultSite } from "../../src/domain/site.ts";
-import { createStatusIndexes } from "../../src/domain/status-list/lists.ts";
-import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
+import { createStatusIndexer } from "../../src/domain/status-list/lists.ts";
+import { planTeacherWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { lagos } from "./clock.ts";
 
@@ -16,7 +16,7 @@ import { lagos } from "./clock.ts";
 /** The bytes 0 to 31 as a master key: every value derived from it can be computed elsewhere. */
 export const masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 export const secrets = deriveSecrets(masterKey);
-export const statusIndexes = createStatusIndexes(secrets.statusListKey);
+export const statusIndexes = createStatusIndexer(secrets.statusListKey);
 
 export const aSettings: Settings = {
   issuer: "https://teachers.example",
@@ -95,7 +95,7 @@ export function aTeacherWrite(regNo: string, changes: Partial<TeacherContent> = 
 /** Makes the write by which an import at this time adds a teacher. */
 export function planImport(regNo: string, changes: Partial<TeacherContent>, at: number): TeacherWrite {
   const content = aTeacher(regNo, changes);
-  return planWrite(null, content, { action: "import", actor: "test", calendar: lagos, at });
+  return planTeacherWrite(null, content, { action: "import", actor: "test", calendar: lagos, at });
 }
 
 export function aStoredTeacher(changes: Partial<StoredTeacher> = {}): StoredTeacher {

@@ -2,10 +2,10 @@ import { afterAll, beforeAll } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type CommandContext, hasRegister, type OpenOptions, openContext } from "../../cli/open.ts";
+import { type CommandContext, hasRegister, type OpenRegisterOptions, openRegister } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
-import { type Flags, readConfig } from "../../src/config.ts";
+import { type CommandLineOptions, readCommandConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
@@ -30,7 +30,10 @@ type MadeRegister = {
 function newRegister({ at, hasTeacher = false }: MadeRegister): Promise<ReadonlyMap<string, Uint8Array>> {
   return withTempDir(async (folder) => {
     const clock = { now: () => at ?? Date.now() };
-    const operator = await openContext(readConfig({ data: folder }, {}), { whenMade: () => {}, clock });
+    const operator = await openRegister(readCommandConfig({ data: folder }, {}), {
+      whenMade: () => {},
+      clock,
+    });
     if (hasTeacher) await addTeacher(operator);
     await operator.driver.close();
     const names = readdirSync(folder).filter((name) => !name.endsWith("-shm"));
@@ -66,17 +69,19 @@ export async function makeMissingRegister(
     (name) => name in values || `TVS_${name.toUpperCase()}` in environment,
   );
   if (!isNamed || "sandbox" in values || "TVS_SANDBOX" in environment) return;
-  const flags = Object.fromEntries(Object.entries(values).filter(([name]) => name in options)) as Flags;
+  const flags = Object.fromEntries(
+    Object.entries(values).filter(([name]) => name in options),
+  ) as CommandLineOptions;
   const hasTeacher = words[0] === "serve" || words[0] === "partners";
   // If no register can be made there, the command itself reports the reason.
   try {
-    const config = readConfig(flags, environment);
+    const config = readCommandConfig(flags, environment);
     if (existsSync(config.masterKeyFile) || (await hasRegister(config))) return;
     const places = [config.masterKeyFile, config.database.kind === "file" ? config.database.file : ""];
     const usual = ["master.key", "tvs.db"].map((name) => join(config.dataDir, name));
     if (config.masterKey === undefined && places.join() === usual.join())
       return await makeRegister(config.dataDir, { hasTeacher });
-    const operator = await openContext(config, { whenMade: () => {} });
+    const operator = await openRegister(config, { whenMade: () => {} });
     if (hasTeacher) await addTeacher(operator);
     await operator.driver.close();
     Bun.gc(true);
@@ -87,10 +92,13 @@ export async function makeMissingRegister(
 export async function withTestContext<T>(
   dataDir: string,
   act: (operator: CommandContext) => Promise<T>,
-  options: OpenOptions = {},
+  options: OpenRegisterOptions = {},
 ): Promise<T> {
   if (options.clock === undefined && !existsSync(join(dataDir, "tvs.db"))) await makeRegister(dataDir);
-  const operator = await openContext(readConfig({ data: dataDir }, {}), { whenMade: () => {}, ...options });
+  const operator = await openRegister(readCommandConfig({ data: dataDir }, {}), {
+    whenMade: () => {},
+    ...options,
+  });
   try {
     return await act(operator);
   } finally {
@@ -138,7 +146,7 @@ export async function openTestService(options: Partial<AppOptions> & { clock?: C
   const folder = makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   await makeRegister(folder.path, { at: clock.now() });
-  const opened = await openService(readConfig({ data: folder.path }, {}), {
+  const opened = await openService(readCommandConfig({ data: folder.path }, {}), {
     clock,
     defaultIssuer: testIssuer,
   });

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { createStores, type Stores } from "../../cli/open.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
-import type { Driver, Value } from "../../src/store/driver/driver.ts";
-import { openFile } from "../../src/store/driver/file.ts";
-import { makeSchema } from "../../src/store/driver/schema.ts";
+import type { Driver, SqlValue } from "../../src/store/driver/driver.ts";
+import { openDatabaseFile } from "../../src/store/driver/file.ts";
+import { applySchema } from "../../src/store/driver/schema.ts";
 import { aClock, type TestClock } from "./clock.ts";
 import { withTempDir } from "./folder.ts";
 import { planImport } from "./samples.ts";
@@ -29,18 +29,18 @@ export function withStoresAt<T>(time: string, act: (stores: TestStores) => Promi
 /** @param opened gets each driver, which the caller closes */
 async function openStores(folder: string, opened: Driver[], clock: TestClock) {
   const open = async () => {
-    const driver = await openFile({ file: join(folder, "tvs.db") });
+    const driver = await openDatabaseFile({ file: join(folder, "tvs.db") });
     opened.push(driver);
     return driver;
   };
   const driver = await open();
-  await makeSchema(driver);
+  await applySchema(driver);
   const stores = createStores(driver);
   return {
     ...{ ...stores, ...teacherActs(stores, clock), folder, driver, clock },
     /** Opens the database again, as another process does. */
     another: async () => createStores(await open()),
-    rows: (sql: string, args?: readonly Value[]) => driver.query(sql, args),
+    rows: (sql: string, args?: readonly SqlValue[]) => driver.query(sql, args),
   };
 }
 

@@ -1,6 +1,10 @@
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
-import { createWebhookHttp } from "../../src/delivery/exchange.ts";
-import { type Sender, type SenderDependencies, startSender } from "../../src/delivery/sender.ts";
+import { createWebhookHttpClient } from "../../src/delivery/exchange.ts";
+import {
+  startWebhookSender,
+  type WebhookSender,
+  type WebhookSenderDependencies,
+} from "../../src/delivery/sender.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
 import { type Endpoint, withEndpoint } from "./endpoint.ts";
 import { anApiKey, aPartner, secrets } from "./samples.ts";
@@ -49,11 +53,17 @@ async function openWebhooks(stores: TestStores, closers: (() => Promise<void>)[]
       return (await setWebhook({ ...stores, secrets }, { partnerId, url, check, ...terms })).secret;
     },
     /** Starts a sender that sends only while `settle` runs. It is closed at the end. */
-    sender(options: Partial<SenderDependencies> = {}): Sender {
-      const exchange = createWebhookHttp({ clock });
+    sender(options: Partial<WebhookSenderDependencies> = {}): WebhookSender {
+      const exchange = createWebhookHttpClient({ clock });
       const base = { exchange, secrets, clock, allowPrivate: () => true, version: "9.9.9", outbox };
       const limits = { pollMs: 3_600_000, ...options.limits };
-      const sender = startSender({ ...base, random: () => 0, onError: unexpected, ...options, limits });
+      const sender = startWebhookSender({
+        ...base,
+        random: () => 0,
+        onError: unexpected,
+        ...options,
+        limits,
+      });
       closers.push(async () => {
         await sender.close();
         exchange.close();

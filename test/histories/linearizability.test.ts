@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { readSeed } from "../harness/trial.ts";
-import { type Model, type Recorded, unexplained } from "./linearizability.ts";
+import { checkLinearizability, type Model, type RecordedCall } from "./linearizability.ts";
 
 /** The calls of a register: write, read, and compare-and-set. */
 type Call =
@@ -24,7 +24,7 @@ const register: Model<number, Call> = {
 type Timed = readonly [time: string, call: Call];
 
 /** A call `1-4` began at time 1 and ended at time 4; the reply to `1-` was lost. */
-function recorded(...calls: Timed[]): Recorded<Call>[] {
+function recorded(...calls: Timed[]): RecordedCall<Call>[] {
   return calls.map(([time, call]) => {
     const [begin, end = ""] = time.split("-");
     return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
@@ -32,11 +32,11 @@ function recorded(...calls: Timed[]): Recorded<Call>[] {
 }
 test("the linearizability checker returns the longest valid order, and the calls that cannot follow it", () => {
   const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
-  expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
+  expect(checkLinearizability(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
 });
 
 /** Tries every order of the calls. */
-function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = register.initial): boolean {
+function isExplainedBySomeOrder(history: readonly RecordedCall<Call>[], state = register.initial): boolean {
   if (history.every(({ end }) => end === Number.POSITIVE_INFINITY)) return true;
   return history.some((one) => {
     const others = history.filter((other) => other !== one);
@@ -55,7 +55,7 @@ test("the linearizability checker agrees with a search through all orders", () =
   );
   const times = fc.record({ call, begin: fc.nat(20), lasts: fc.nat(12), isLost: fc.nat(4) });
   const history = fc.array(times, { maxLength: 6 }).map((all) =>
-    all.map(({ call, begin, lasts, isLost }, index): Recorded<Call> => {
+    all.map(({ call, begin, lasts, isLost }, index): RecordedCall<Call> => {
       // No two at the same time: beginnings are even, ends are odd, and the index separates the rest.
       const end = isLost === 0 ? Number.POSITIVE_INFINITY : (begin + lasts) * 20 + 2 * index + 1;
       return { call, begin: begin * 20 + 2 * index, end };
@@ -63,7 +63,7 @@ test("the linearizability checker agrees with a search through all orders", () =
   );
   const verdicts = new Set<boolean>();
   const property = fc.property(history, (some) => {
-    const isExplained = unexplained(some, register) === null;
+    const isExplained = checkLinearizability(some, register) === null;
     verdicts.add(isExplained);
     expect(isExplained).toBe(isExplainedBySomeOrder(some));
   });

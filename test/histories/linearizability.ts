@@ -5,7 +5,7 @@
  */
 
 /** One call of a history. Beginnings and ends are numbered in the order in which one observer saw them. */
-export type Recorded<Call> = {
+export type RecordedCall<Call> = {
   readonly call: Call;
   readonly begin: number;
   /** `Infinity` when the reply was lost. */
@@ -24,7 +24,7 @@ export type Model<State, Call> = {
 };
 
 /** The longest order, which no call can follow. */
-export type Stuck<State, Call> = {
+export type LongestOrder<State, Call> = {
   readonly placed: number;
   readonly state: State;
   readonly next: readonly Call[];
@@ -45,10 +45,10 @@ type Configuration<State> = {
 };
 
 /** Searches an order. @returns null if there is one, else the longest @throws Error for too many configurations */
-export function unexplained<State, Call>(
-  history: readonly Recorded<Call>[],
+export function checkLinearizability<State, Call>(
+  history: readonly RecordedCall<Call>[],
   model: Model<State, Call>,
-): Stuck<State, Call> | null {
+): LongestOrder<State, Call> | null {
   const inOrder = history.toSorted((one, other) => one.begin - other.begin);
   const heard = inOrder.filter(({ end }) => end !== Number.POSITIVE_INFINITY);
   const lost = inOrder.filter(({ end }) => end === Number.POSITIVE_INFINITY);
@@ -67,8 +67,8 @@ export function unexplained<State, Call>(
     return { heardNext: open.sort((one, other) => ends(one) - ends(other)), firstEnd };
   }
 
-  const begins = (at: number) => (heard[at] as Recorded<Call>).begin;
-  const ends = (at: number) => (heard[at] as Recorded<Call>).end;
+  const begins = (at: number) => (heard[at] as RecordedCall<Call>).begin;
+  const ends = (at: number) => (heard[at] as RecordedCall<Call>).end;
 
   function withHeard(from: Configuration<State>, at: number, state: State): Configuration<State> {
     let [low, beyond] = [from.low, from.beyond | (1n << BigInt(at - from.low))];
@@ -79,7 +79,7 @@ export function unexplained<State, Call>(
   function* choicesOf(from: Configuration<State>): Generator<Configuration<State>> {
     const { heardNext, firstEnd } = nextOf(from);
     for (const at of heardNext)
-      for (const state of model.step(from.state, (heard[at] as Recorded<Call>).call, false))
+      for (const state of model.step(from.state, (heard[at] as RecordedCall<Call>).call, false))
         yield withHeard(from, at, state);
     // Lost calls are tried last; of interchangeable ones, the one that began first.
     const tried = new Set<string>();
@@ -113,8 +113,8 @@ export function unexplained<State, Call>(
   }
   return null;
 
-  function stuckAt(at: Configuration<State>): Stuck<State, Call> {
-    const next = nextOf(at).heardNext.map((index) => (heard[index] as Recorded<Call>).call);
+  function stuckAt(at: Configuration<State>): LongestOrder<State, Call> {
+    const next = nextOf(at).heardNext.map((index) => (heard[index] as RecordedCall<Call>).call);
     return { placed: at.placed, state: at.state, next };
   }
 }

@@ -3,7 +3,7 @@ import { type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { eventually } from "../harness/eventually.ts";
 import { noServer } from "../harness/sqld.ts";
 import { readTryCount } from "../harness/trial.ts";
-import { playServing, type Serving } from "./services.ts";
+import { type FaultyServices, playRounds } from "./services.ts";
 
 test.skipIf(noServer !== undefined)(
   "the answers of three nodes that share a server are linearizable while faults kill or cut off nodes",
@@ -34,7 +34,7 @@ test.skipIf(noServer !== undefined)(
       },
     ];
     let turn = 0;
-    const serving: Serving = {
+    const serving: FaultyServices = {
       ...{ register, masterKey: register.env.TVS_MASTER_KEY ?? "", isSure: false },
       async url(random) {
         const some = [...running];
@@ -55,7 +55,7 @@ test.skipIf(noServer !== undefined)(
       // A tenth of the calls, because each takes several times as long as with a database file.
       const operations = readTryCount("TVS_OPERATIONS", 10_000) / 10;
       const faults = readTryCount("TVS_KILLS", 3);
-      expect(await playServing(serving, { operations, faults })).toEqual([]);
+      expect(await playRounds(serving, { operations, faults })).toEqual([]);
     } finally {
       await cluster.close();
     }

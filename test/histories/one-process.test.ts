@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
-import { newMasterKey } from "../../src/domain/secrets.ts";
+import { generateMasterKey } from "../../src/domain/secrets.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
 import { readTryCount } from "../harness/trial.ts";
-import { playServing } from "./services.ts";
+import { playRounds } from "./services.ts";
 
 test(
   "the answers of a service are linearizable while kills end and restart it",
   () =>
     withTempDir(async (dataDir) => {
-      const masterKey = newMasterKey();
+      const masterKey = generateMasterKey();
       const env = { TVS_MASTER_KEY: masterKey, TVS_ISSUER: "https://teachers.example" };
       const start = () => startService({ dataDir, env });
       let service = start();
@@ -26,7 +26,7 @@ test(
         };
         const operations = readTryCount("TVS_OPERATIONS", 1_200) * 0.9;
         const faults = readTryCount("TVS_KILLS", 2);
-        expect(await playServing(serving, { operations, faults })).toEqual([]);
+        expect(await playRounds(serving, { operations, faults })).toEqual([]);
       } finally {
         await (await service).stop();
       }

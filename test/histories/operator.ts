@@ -5,14 +5,14 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import { scopes } from "../../src/domain/partners.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
-import { planWrite } from "../../src/domain/teachers/store.ts";
+import { planTeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { lagos } from "../harness/clock.ts";
 import { aPartner, aTeacher } from "../harness/samples.ts";
 import type { LogCall } from "./event-log.ts";
-import type { Recorded } from "./linearizability.ts";
-import { type Part, purpose, type Ticks } from "./part.ts";
-import type { Change, Standing, State } from "./partner-model.ts";
+import type { RecordedCall } from "./linearizability.ts";
+import { type PartnerHistory, purpose, type Ticks } from "./part.ts";
+import type { OperatorChange, PartnerState, TeacherState } from "./partner-model.ts";
 
 type Random = (below: number) => number;
 type Around = {
@@ -47,14 +47,14 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
 
   const driver: Driver = { ...database, query: (sql, args) => surely(() => database.query(sql, args)) };
   const { teachers, partners, settings, keys } = createStores(driver);
-  const parts: Part[] = [];
-  const published: Recorded<LogCall>[] = [];
+  const parts: PartnerHistory[] = [];
+  const published: RecordedCall<LogCall>[] = [];
   let names = 0;
   let takesClaimed = false;
   const one = <T>(list: readonly T[]) => list[random(list.length)] as T;
   const regNoOf = (tId: number | undefined) => `H/2020/A/${tId}`;
 
-  async function put(tId: number | undefined, standing: NonNullable<Standing>): Promise<void> {
+  async function put(tId: number | undefined, standing: NonNullable<TeacherState>): Promise<void> {
     const begin = tick();
     const before = await teachers.findStored({ by: "regNo", value: regNoOf(tId) });
     const { name, status, certificate: certificateStatus } = standing;
@@ -64,7 +64,12 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     };
     const changed = { tId: tId ?? 0, name, certificateStatus, ...licence };
     const content = { ...aTeacher(regNoOf(tId)), ...before, ...changed };
-    const write = planWrite(before, content, { action: "import", actor: "test", calendar: lagos, at: now() });
+    const write = planTeacherWrite(before, content, {
+      action: "import",
+      actor: "test",
+      calendar: lagos,
+      at: now(),
+    });
     await surely(async (isAgain) => {
       const [isApplied] = await teachers.apply([write]);
       // A repeated change finds the version that it wrote itself.
@@ -91,7 +96,11 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
   };
 
   /** Makes a change, and records it in the histories of the partners that it concerns. */
-  async function change(about: readonly Part[], by: Change, run: () => Promise<unknown>): Promise<void> {
+  async function change(
+    about: readonly PartnerHistory[],
+    by: OperatorChange,
+    run: () => Promise<unknown>,
+  ): Promise<void> {
     const begin = tick();
     await surely(run);
     const end = tick();
@@ -101,20 +110,20 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     }
   }
 
-  function changeTeacher(part: Part, n: number): Promise<void> {
+  function changeTeacher(part: PartnerHistory, n: number): Promise<void> {
     const before = part.now.teachers[n] ?? null;
     const status = one(["VALID", "VALID", "REVOKED", "EXPIRED"] as const);
     const certificate = one(["VERIFIED", "CLAIMED"] as const);
     const standing = { name: before?.name ?? newName(), status, certificate };
     if (before?.status === status && before.certificate === certificate) standing.name = newName();
-    const to = (state: State) => ({ ...state, teachers: state.teachers.with(n, standing) });
+    const to = (state: PartnerState) => ({ ...state, teachers: state.teachers.with(n, standing) });
     const what = `teacher ${n} is ${JSON.stringify(standing)}`;
     return change([part], { what, to }, () => put(part.tIds[n], standing));
   }
 
-  function setQuota(part: Part): Promise<void> {
+  function setQuota(part: PartnerHistory): Promise<void> {
     const terms = random(2) === 0 ? { perMinute: quota(2) } : { perDay: quota(1) };
-    const to = (state: State) => {
+    const to = (state: PartnerState) => {
       const next = { ...state, ...terms };
       const { perMinute: minute, perDay: day } = next;
       const least = { minute: Math.min(state.least.minute, minute), day: Math.min(state.least.day, day) };
@@ -124,16 +133,16 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     return change([part], { what: JSON.stringify(terms), to }, run);
   }
 
-  function setEnabled(part: Part, isEnabled: boolean): Promise<void> {
-    const to = (state: State) => ({ ...state, isEnabled });
+  function setEnabled(part: PartnerHistory, isEnabled: boolean): Promise<void> {
+    const to = (state: PartnerState) => ({ ...state, isEnabled });
     const run = () => partners.disable(part.partnerId, isEnabled ? null : now());
     return change([part], { what: isEnabled ? "enabled" : "disabled", to }, run);
   }
 
-  async function revokeKey(part: Part): Promise<void> {
+  async function revokeKey(part: PartnerHistory): Promise<void> {
     const { keyId } = one(part.apiKeys);
     if (part.now.revokedKeys.length > 0) return;
-    const to = (state: State) => ({ ...state, revokedKeys: [...state.revokedKeys, keyId] });
+    const to = (state: PartnerState) => ({ ...state, revokedKeys: [...state.revokedKeys, keyId] });
     await change([part], { what: `revoked ${keyId}`, to }, () => partners.revokeKey(keyId, now()));
   }
 
@@ -141,7 +150,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
     const next = await around.nextKey();
     if (next === undefined) return;
     const { active, pending } = await ring();
-    const to = (state: State) => ({ ...state, activeKid: pending });
+    const to = (state: PartnerState) => ({ ...state, activeKid: pending });
     const what = `rotated to ${pending}`;
     await change(parts, { what, to }, async () => {
       if ((await ring()).active === active) await keys.rotate({ active, pending, next, at: now() });
@@ -149,10 +158,10 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
   }
 
   /** The changes, at least one for each precondition (decision D4.8). */
-  const changes: readonly ((part: Part) => Promise<void>)[] = [
+  const changes: readonly ((part: PartnerHistory) => Promise<void>)[] = [
     () => {
       const isTaken = !takesClaimed;
-      const to = (state: State) => ({ ...state, takesClaimed: isTaken });
+      const to = (state: PartnerState) => ({ ...state, takesClaimed: isTaken });
       return change(parts, { what: `claimed certificates: ${isTaken}`, to }, () => setPolicy(isTaken));
     },
     (part) => (random(2) === 0 ? setQuota(part) : setEnabled(part, false)),
@@ -182,7 +191,7 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
       return { apiKey: text };
     },
     /** Adds a partner with this unused number and with its own teachers. */
-    async addPart(number: number): Promise<Part> {
+    async addPart(number: number): Promise<PartnerHistory> {
       const partnerId = `p${number}`;
       const batchCost = one(["call", "item"] as const);
       const terms = { perMinute: quota(3), perDay: quota(2), batchCost };
@@ -191,20 +200,20 @@ export function createContext(database: Driver, { random, secrets, now, tick, ca
       await partners.add({ ...aPartner(partnerId), scopes, purposes: [purpose], ...terms }, first);
       await partners.addKey(second, { shortened: null, maxLive: 2 });
       const tIds = Array.from({ length: teachersEach }, (_, n) => number * 10 + n + 1);
-      const standings = tIds.map((_, n): Standing => {
+      const standings = tIds.map((_, n): TeacherState => {
         const certificate = n === 0 ? "CLAIMED" : "VERIFIED";
         return n < knownAtFirst ? { name: newName(), status: "VALID", certificate } : null;
       });
       for (const [n, standing] of standings.entries()) if (standing !== null) await put(tIds[n], standing);
       const { perMinute, perDay } = terms;
-      const initial: State = {
+      const initial: PartnerState = {
         ...{ isEnabled: true, revokedKeys: [], perMinute, perDay, least: { minute: perMinute, day: perDay } },
         ...{ activeKid: (await ring()).active, takesClaimed, teachers: standings },
         ...{ used: new Map(), answered: new Map(), owed: new Map() },
       };
       const apiKeys = minted.map(({ text, record: { keyId } }) => ({ text, keyId }));
       const lists = { asked: [], changes: [], bodies: new Map() };
-      const part: Part = { partnerId, batchCost, apiKeys, tIds, ...lists, initial, now: initial };
+      const part: PartnerHistory = { partnerId, batchCost, apiKeys, tIds, ...lists, initial, now: initial };
       parts.push(part);
       return part;
     },

@@ -1,15 +1,15 @@
 /** One partner with its teachers: its random calls, and their history, which is checked apart from other partners. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { windowStartsAt } from "../../src/domain/quota-windows.ts";
+import { openWindowStarts } from "../../src/domain/quota-windows.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
-import { type Recorded, unexplained } from "./linearizability.ts";
+import { checkLinearizability, type RecordedCall } from "./linearizability.ts";
 import {
-  type Account,
   type Call,
-  type Heard,
+  type ObservedAnswer,
+  type PartnerState,
   partnerModel,
-  type State,
+  type QuotaAccount,
   type Windows,
 } from "./partner-model.ts";
 
@@ -18,22 +18,22 @@ export const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 /** Idempotency keys that calls share. */
 const sharedKeys = ["k1", "k2", "k3", "k4"];
 
-export type Part = {
+export type PartnerHistory = {
   readonly partnerId: string;
   readonly batchCost: "call" | "item";
   readonly apiKeys: readonly { readonly text: string; readonly keyId: string }[];
   /** The teacher ids, by index. No other partner asks about these teachers. */
   readonly tIds: readonly number[];
   readonly asked: Asked[];
-  readonly changes: Recorded<Call>[];
+  readonly changes: RecordedCall<Call>[];
   /** The body of each idempotency key, which most later calls with the key repeat. */
-  readonly bodies: Map<string, Pick<Ask, "teachers" | "body">>;
-  readonly initial: State;
+  readonly bodies: Map<string, Pick<PlannedRequest, "teachers" | "body">>;
+  readonly initial: PartnerState;
   /** The state that the operator knows. */
-  now: State;
+  now: PartnerState;
 };
 
-export type Ask = {
+export type PlannedRequest = {
   readonly operation: "eligibility-check" | "batch";
   readonly apiKey: string;
   readonly keyId: string;
@@ -42,19 +42,19 @@ export type Ask = {
   readonly body: unknown;
 };
 
-export type Reply = {
+export type CallReply = {
   readonly status: number;
   readonly body: string;
   header(name: string): string | null;
 };
 
 type Asked = {
-  readonly ask: Ask;
+  readonly ask: PlannedRequest;
   readonly begin: number;
   readonly cameFrom: number;
   cameUntil: number;
   end: number;
-  reply: Reply | null;
+  reply: CallReply | null;
   /** Whether its rate-limit headers are those of its own commit. */
   isExact: boolean;
 };
@@ -62,10 +62,13 @@ type Asked = {
 /** Numbers the beginnings and ends of calls, in the order in which this process sees them. */
 export type Ticks = () => number;
 
-export function drawAsk({ apiKeys, tIds, bodies, now }: Part, random: (below: number) => number): Ask {
+export function drawPlannedRequest(
+  { apiKeys, tIds, bodies, now }: PartnerHistory,
+  random: (below: number) => number,
+): PlannedRequest {
   const one = <T>(list: readonly T[]) => list[random(list.length)] as T;
   const operation = random(4) === 0 ? "batch" : "eligibility-check";
-  const isLive = ({ keyId }: Part["apiKeys"][number]) => !now.revokedKeys.includes(keyId);
+  const isLive = ({ keyId }: PartnerHistory["apiKeys"][number]) => !now.revokedKeys.includes(keyId);
   const { text: apiKey, keyId } = one(random(10) === 0 ? apiKeys : apiKeys.filter(isLive));
   const idempotencyKey = random(3) === 0 ? one(sharedKeys) : undefined;
   const length = operation === "batch" ? 2 + random(3) : 1;
@@ -83,11 +86,11 @@ export function drawAsk({ apiKeys, tIds, bodies, now }: Part, random: (below: nu
 }
 
 /** Records the beginning of a call. @returns the function that records its reply, null for a lost one */
-export function begin(
-  part: Part,
-  ask: Ask,
+export function recordCallStart(
+  part: PartnerHistory,
+  ask: PlannedRequest,
   { tick, now }: { tick: Ticks; now(): number },
-): (reply: Reply | null, isExact?: boolean) => void {
+): (reply: CallReply | null, isExact?: boolean) => void {
   const cameFrom = now();
   const asked: Asked = {
     ...{ ask, cameFrom, cameUntil: cameFrom, begin: tick(), end: Number.POSITIVE_INFINITY },
@@ -101,9 +104,9 @@ export function begin(
 }
 
 /** @returns null if one order explains the partner's replies, else a description of the calls that do not fit */
-export function doubtsOf(part: Part): string | null {
+export function describeUnexplainedCalls(part: PartnerHistory): string | null {
   const history = historyOf(part);
-  const stuck = unexplained(history, partnerModel(part.initial));
+  const stuck = checkLinearizability(history, partnerModel(part.initial));
   if (stuck === null) return null;
   const inWords = (value: unknown) =>
     JSON.stringify(value, (_, member) => (member instanceof Map ? [...member] : member));
@@ -112,17 +115,17 @@ export function doubtsOf(part: Part): string | null {
   return `${words}\nin the state ${inWords(stuck.state)}`;
 }
 
-function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
-  const nameOf = ({ operation, idempotencyKey }: Ask) =>
+function historyOf({ asked, changes, batchCost }: PartnerHistory): RecordedCall<Call>[] {
+  const nameOf = ({ operation, idempotencyKey }: PlannedRequest) =>
     idempotencyKey === undefined ? null : `${operation} ${idempotencyKey}`;
-  const costOf = ({ operation, teachers }: Ask) =>
+  const costOf = ({ operation, teachers }: PlannedRequest) =>
     operation === "batch" && batchCost === "item" ? teachers.length : 1;
   const heardOf = ({ reply, isExact }: Asked) => (reply === null ? null : heardIn(reply, isExact));
   const heard = new Map(asked.map((one) => [one, heardOf(one)]));
   const replays = new Map(
     [...heard].flatMap(([{ ask }, one]) => (one?.isReplay ? [[nameOf(ask), one] as const] : [])),
   );
-  const calls = asked.map((one): Recorded<Call> => {
+  const calls = asked.map((one): RecordedCall<Call> => {
     const { ask, begin, end, reply } = one;
     const key = nameOf(ask);
     const beside = asked.filter((other) => other !== one && other.begin < end && one.begin < other.end);
@@ -147,19 +150,19 @@ function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
 }
 
 /** The minute in the answer's headers. If it is missing or may be the day: all minutes in which the call may have arrived. */
-function windowsOf({ cameFrom, cameUntil }: Asked, reply: Reply | null): Windows[] {
+function windowsOf({ cameFrom, cameUntil }: Asked, reply: CallReply | null): Windows[] {
   const reset = Number(reply?.header("X-RateLimit-Reset") ?? 0) * 1000;
   const isNamed = reply !== null && reset > 0 && reply.status !== 429;
   const [first, last] = isNamed ? [reset - 1, reset - 1] : [cameFrom, cameUntil];
   const windows: Windows[] = [];
-  for (let at = windowStartsAt(first).minute; at <= last; at += 60_000)
-    windows.push({ minute: `minute ${at}`, day: `day ${windowStartsAt(at).day}` });
+  for (let at = openWindowStarts(first).minute; at <= last; at += 60_000)
+    windows.push({ minute: `minute ${at}`, day: `day ${openWindowStarts(at).day}` });
   return windows;
 }
 
 type Envelope = { readonly signature: string; readonly signatureKid: string };
 
-function heardIn(reply: Reply, isExact: boolean): Heard {
+function heardIn(reply: CallReply, isExact: boolean): ObservedAnswer {
   const { status, body } = reply;
   const answer = status === 200 ? (JSON.parse(body) as Envelope | { results: Envelope[] }) : { results: [] };
   const envelopes = "results" in answer ? answer.results : [answer];
@@ -180,7 +183,7 @@ function signedIn(jws: string): string {
 }
 
 /** Reads the limits and the rest of both windows from the rate-limit headers. */
-function accountIn({ header }: Reply): Account | null {
+function accountIn({ header }: CallReply): QuotaAccount | null {
   const amountsIn = (field: string, member: string) => {
     const [minute, day] = ["minute", "day"].map((window) =>
       Number(new RegExp(`"${window}";${member}=(\\d+)`).exec(header(field) ?? "")?.[1]),

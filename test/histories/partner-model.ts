@@ -6,13 +6,13 @@
 import type { Model } from "./linearizability.ts";
 
 /** A teacher in the register, with a new name after each change; null if absent. */
-export type Standing = {
+export type TeacherState = {
   readonly name: string;
   readonly status: "VALID" | "EXPIRED" | "REVOKED";
   readonly certificate: "VERIFIED" | "CLAIMED";
 } | null;
 
-export type State = {
+export type PartnerState = {
   readonly isEnabled: boolean;
   readonly revokedKeys: readonly string[];
   readonly perMinute: number;
@@ -22,7 +22,7 @@ export type State = {
   readonly activeKid: string;
   /** Whether the policy accepts a claimed certificate. */
   readonly takesClaimed: boolean;
-  readonly teachers: readonly Standing[];
+  readonly teachers: readonly TeacherState[];
   /** The use of each window, by `minute 1700000000`. */
   readonly used: ReadonlyMap<string, number>;
   /** The answer to each idempotency key; null while no caller has received it. */
@@ -32,10 +32,10 @@ export type State = {
 };
 
 /** A change by the operator. */
-export type Change = { readonly what: string; to(state: State): State };
+export type OperatorChange = { readonly what: string; to(state: PartnerState): PartnerState };
 
 /** A call of a partner, with its reply. */
-export type Check = {
+export type PartnerCall = {
   readonly what: string;
   readonly keyId: string;
   readonly teachers: readonly number[];
@@ -50,15 +50,15 @@ export type Check = {
   readonly crowd: number;
   /** Whether a concurrent call had the same idempotency key. */
   readonly hasRival: boolean;
-  readonly heard: Heard | null;
+  readonly heard: ObservedAnswer | null;
   /** A later reply under the same idempotency key. */
-  readonly later: Heard | null;
+  readonly later: ObservedAnswer | null;
 };
 
 /** The names of a minute and of its day. */
 export type Windows = { readonly minute: string; readonly day: string };
 
-export type Heard = {
+export type ObservedAnswer = {
   readonly status: number;
   readonly isReplay: boolean;
   /** Two answers with the same text have the same bytes. */
@@ -67,27 +67,27 @@ export type Heard = {
   readonly signed: readonly string[];
   readonly kids: readonly string[];
   /** Null if the answer has no quota, or one that may be older than its commit. */
-  readonly account: Account | null;
+  readonly account: QuotaAccount | null;
 };
-export type Account = { readonly limits: Amounts; readonly left: Amounts };
+export type QuotaAccount = { readonly limits: Amounts; readonly left: Amounts };
 type Amounts = { readonly minute: number; readonly day: number };
 
-export type Call = Check | Change;
+export type Call = PartnerCall | OperatorChange;
 
 /** The result that must be signed for a teacher. */
-function saying(standing: Standing, takesClaimed: boolean): string {
+function saying(standing: TeacherState, takesClaimed: boolean): string {
   if (standing === null) return "nobody";
   const { name, status, certificate } = standing;
   const isEligible = status === "VALID" && (certificate === "VERIFIED" || takesClaimed);
   return `${name} ${status} ${certificate} ${isEligible}`;
 }
 
-export function partnerModel(initial: State): Model<State, Call> {
+export function partnerModel(initial: PartnerState): Model<PartnerState, Call> {
   return {
     initial,
     step: (state, call, isLost) => {
       if ("to" in call) return state.owed.size === 0 ? [call.to(state)] : [];
-      return isLost ? afterLost(state, call) : afterHeard(state, call, call.heard as Heard);
+      return isLost ? afterLost(state, call) : afterHeard(state, call, call.heard as ObservedAnswer);
     },
     key: (state) =>
       JSON.stringify({
@@ -105,7 +105,7 @@ export function partnerModel(initial: State): Model<State, Call> {
 const sorted = (map: ReadonlyMap<string, unknown>) =>
   [...map].sort(([one], [other]) => (one < other ? -1 : 1));
 
-function afterHeard(state: State, call: Check, heard: Heard): State[] {
+function afterHeard(state: PartnerState, call: PartnerCall, heard: ObservedAnswer): PartnerState[] {
   const { status, isReplay, body } = heard;
   const known = call.key === null ? undefined : state.answered.get(call.key);
   if (status === 200 && !isReplay) return ran(state, call, heard);
@@ -125,16 +125,17 @@ function afterHeard(state: State, call: Check, heard: Heard): State[] {
 }
 
 /** The outcomes of a lost call: its work, or the cost of a refusal or a replay. */
-function afterLost(state: State, call: Check): State[] {
+function afterLost(state: PartnerState, call: PartnerCall): PartnerState[] {
   const { later } = call;
   const ranAs = later === null ? [] : ran(state, call, { ...later, account: null });
   return [...ranAs, ...(later === null ? ran(state, call, null) : []), ...paid(state, call, null)];
 }
 
-const admits = (state: State, { keyId }: Check) => state.isEnabled && !state.revokedKeys.includes(keyId);
+const admits = (state: PartnerState, { keyId }: PartnerCall) =>
+  state.isEnabled && !state.revokedKeys.includes(keyId);
 
 /** Whether concurrent calls of the same node may have used the rest of the quota. */
-function isCrowded({ used, least }: State, { windows, cost, crowd }: Check): boolean {
+function isCrowded({ used, least }: PartnerState, { windows, cost, crowd }: PartnerCall): boolean {
   return windows.some(({ minute, day }) => {
     const most = (name: string) => (used.get(name) ?? 0) + crowd + cost;
     return most(minute) > least.minute || most(day) > least.day;
@@ -142,10 +143,10 @@ function isCrowded({ used, least }: State, { windows, cost, crowd }: Check): boo
 }
 
 /** Does the work of a call, whose signed results must be those of the present state. */
-function ran(state: State, call: Check, heard: Heard | null): State[] {
+function ran(state: PartnerState, call: PartnerCall, heard: ObservedAnswer | null): PartnerState[] {
   const { key, cost, body } = call;
   if (!admits(state, call) || (key !== null && state.answered.has(key))) return [];
-  const isSo = ({ signed, kids }: Heard) =>
+  const isSo = ({ signed, kids }: ObservedAnswer) =>
     kids.every((kid) => kid === state.activeKid) &&
     call.teachers.every((n, at) => signed[at] === saying(state.teachers[n] ?? null, state.takesClaimed));
   if (heard !== null && !isSo(heard)) return [];
@@ -154,14 +155,18 @@ function ran(state: State, call: Check, heard: Heard | null): State[] {
     .map((next) => (key === null ? next : remembering(next, { key, body }, heard?.body ?? null)));
 }
 
-function remembering(state: State, { key, body }: Pick<Check, "key" | "body">, answer: string | null): State {
+function remembering(
+  state: PartnerState,
+  { key, body }: Pick<PartnerCall, "key" | "body">,
+  answer: string | null,
+): PartnerState {
   const known = state.answered.get(key ?? "");
   if (key === null || (known !== undefined && known.answer === answer)) return state;
   return { ...state, answered: new Map(state.answered).set(key, { body, answer }) };
 }
 
 /** Charges the minute of a call without another effect. */
-function paid(state: State, call: Check, heard: Heard | null): State[] {
+function paid(state: PartnerState, call: PartnerCall, heard: ObservedAnswer | null): PartnerState[] {
   if (!admits(state, call)) return [];
   const costs = { minute: 1, day: 0 };
   return call.windows.flatMap((windows) => charged(state, windows, { costs, heard }));
@@ -172,10 +177,10 @@ function paid(state: State, call: Check, heard: Heard | null): State[] {
  * calls on, `owed` has this use, until the calls have reached it.
  */
 function charged(
-  state: State,
+  state: PartnerState,
   { minute, day }: Windows,
-  { costs, heard }: { costs: Amounts; heard: Heard | null },
-): State[] {
+  { costs, heard }: { costs: Amounts; heard: ObservedAnswer | null },
+): PartnerState[] {
   const { perMinute, perDay } = state;
   const now = {
     minute: (state.used.get(minute) ?? 0) + costs.minute,
@@ -198,7 +203,7 @@ function charged(
 }
 
 /** Ends the commit when the use is as reported. More use than reported is impossible. */
-function settled(state: State): State[] {
+function settled(state: PartnerState): PartnerState[] {
   if (state.owed.size === 0) return [state];
   const due = [...state.owed].map(([name, end]) => end - (state.used.get(name) ?? 0));
   if (due.some((left) => left < 0)) return [];

@@ -1,19 +1,27 @@
 /** Histories of running services: callers over HTTP, an operator, a reader of events, and faults. */
-import { generateKey } from "../../src/domain/keys.ts";
+import { generateSigningKey } from "../../src/domain/keys.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { openDatabase, type Register } from "../faults/register.ts";
 import { sleep } from "../harness/eventually.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { readSeed, reportTries } from "../harness/trial.ts";
 import { eventLog } from "./event-log.ts";
-import { unexplained } from "./linearizability.ts";
+import { checkLinearizability } from "./linearizability.ts";
 import { type CommandContext, createContext } from "./operator.ts";
-import { type Ask, begin, doubtsOf, drawAsk, type Part, type Reply, type Ticks } from "./part.ts";
+import {
+  type CallReply,
+  describeUnexplainedCalls,
+  drawPlannedRequest,
+  type PartnerHistory,
+  type PlannedRequest,
+  recordCallStart,
+  type Ticks,
+} from "./part.ts";
 
 type Random = (below: number) => number;
 
 /** The running services, and their faults. */
-export type Serving = {
+export type FaultyServices = {
   readonly register: Register;
   readonly masterKey: string;
   /** The URL of a running service, for the next call. */
@@ -41,8 +49,8 @@ const surelyCommittedMs = 1_500;
 const operatorWaitMs = 10_000;
 
 /** Plays rounds with so many operations and faults. @returns the histories that no order explains, with their seeds */
-export async function playServing(
-  serving: Serving,
+export async function playRounds(
+  serving: FaultyServices,
   { operations, faults }: { operations: number; faults: number },
 ): Promise<string[]> {
   const round = partners * callersEach * (operations > 10_000 ? manyCallsEach : callsEach);
@@ -61,7 +69,7 @@ export async function playServing(
 /** The seed of a round, its numbers of calls and faults, and the number of its first partner. */
 type Round = Readonly<Record<"seed" | "calls" | "faults" | "first", number>>;
 
-async function playRound(serving: Serving, { seed, calls, faults, first }: Round): Promise<string[]> {
+async function playRound(serving: FaultyServices, { seed, calls, faults, first }: Round): Promise<string[]> {
   const random = seededNumbers(seed);
   const secrets = deriveSecrets(serving.masterKey);
   const database = await openDatabase(serving.register, operatorWaitMs);
@@ -69,7 +77,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   const progress = createProgress();
   const around = { random, secrets, now: Date.now, tick: () => ++ticks };
   // Generating a key takes as long as a hundred calls, so it is done for one change in eight.
-  const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
+  const nextKey = async () => (random(8) > 0 ? undefined : generateSigningKey(secrets, 2048, Date.now()));
   const state: FaultCounts = { failing: 0, healed: 0 };
   const { revive } = serving;
   const operator = createContext(database, {
@@ -82,7 +90,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
     for (let n = 0; n < partners; n++) await operator.addPart(first + n);
     let isOver = false;
     const calling = Array.from({ length: partners * callersEach }, (_, n) => {
-      const part = operator.parts[n % partners] as Part;
+      const part = operator.parts[n % partners] as PartnerHistory;
       const own = { part, random: seededNumbers(seed * 1_000 + n), calls: calls / (partners * callersEach) };
       return call(serving, { ...around, ...own, state, onEnd: progress.count });
     });
@@ -108,8 +116,8 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   } finally {
     await database.close();
   }
-  const doubts = operator.parts.map(doubtsOf);
-  const log = unexplained(operator.published, eventLog);
+  const doubts = operator.parts.map(describeUnexplainedCalls);
+  const log = checkLinearizability(operator.published, eventLog);
   const found = [...doubts, log === null ? null : `events: ${JSON.stringify(log.next)} after ${log.placed}`];
   return found.filter((words) => words !== null);
 }
@@ -149,7 +157,7 @@ function createProgress() {
 }
 
 type Caller = {
-  readonly part: Part;
+  readonly part: PartnerHistory;
   readonly random: Random;
   readonly tick: Ticks;
   now(): number;
@@ -159,14 +167,14 @@ type Caller = {
 };
 
 async function call(
-  serving: Serving,
+  serving: FaultyServices,
   { part, random, calls, state, onEnd, ...around }: Caller,
 ): Promise<void> {
   for (let n = 0; n < calls; n++) {
     const url = await serving.url(random);
-    const ask = drawAsk(part, random);
+    const ask = drawPlannedRequest(part, random);
     const before = { failing: state.failing, healed: state.healed, at: performance.now() };
-    const ended = begin(part, ask, around);
+    const ended = recordCallStart(part, ask, around);
     const reply = await send(url, ask);
     const wasCalm = before.failing + state.failing === 0 && before.healed === state.healed;
     const isExact = serving.isSure || (wasCalm && performance.now() - before.at < surelyCommittedMs);
@@ -180,7 +188,10 @@ const base = "/v1/inter-agency";
 const maxCallMs = 30_000;
 
 /** Sends a call. @returns null if the reply was lost */
-async function send(url: string, { operation, apiKey, idempotencyKey, body }: Ask): Promise<Reply | null> {
+async function send(
+  url: string,
+  { operation, apiKey, idempotencyKey, body }: PlannedRequest,
+): Promise<CallReply | null> {
   try {
     const response = await fetch(`${url}${base}/${operation}`, {
       method: "POST",
@@ -208,7 +219,7 @@ type Reader = {
 
 /** Reads pages of events, each from any node, until the round is over and the last page was read. */
 async function readEvents(
-  serving: Serving,
+  serving: FaultyServices,
   { apiKey, random, tick, published, isOver }: Reader,
 ): Promise<void> {
   let [from, after] = [0, ""];

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Listener, type ServerLimits, serve } from "../../src/http/serve.ts";
+import { type HttpListener, type ServerLimits, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { sleep, until } from "../harness/eventually.ts";
 import { openClient, type RawClient, rawGet } from "../harness/raw-client.ts";
@@ -24,7 +24,7 @@ async function start(limits: Partial<ServerLimits> = {}) {
     const body = await request.text().catch(() => "cut off");
     return new Response(`${path} done ${body}`);
   };
-  const listener: Listener = await serve({ fetch }, { host: "127.0.0.1", port: 0, tls, limits });
+  const listener: HttpListener = await serve({ fetch }, { host: "127.0.0.1", port: 0, tls, limits });
   const arrival = async (path: string) => {
     await until(() => arrived.has(path));
   };
@@ -46,7 +46,7 @@ function tick(): Promise<void> {
 }
 
 for (const scheme of ["http", "https"] as const) {
-  const connect = async (listener: Listener) => {
+  const connect = async (listener: HttpListener) => {
     const port = scheme === "http" ? listener.port : (listener.tlsPort ?? 0);
     const client = await openClient({ port, tls: scheme === "https" });
     clients.push(client);

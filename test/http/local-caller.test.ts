@@ -1,17 +1,18 @@
 import { expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
 import { requireLocalRequest } from "../../src/console/access.ts";
-import type { AppEnv } from "../../src/http/context.ts";
-import { demoForCaller, whyNotLocal } from "../../src/http/local-caller.ts";
+import type { HonoEnv } from "../../src/http/context.ts";
+import { demoPartnerForCaller, notLocalReasonOf } from "../../src/http/local-caller.ts";
 
 const demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 const local = { Host: "127.0.0.1:8080" };
 
 async function judged(remoteAddress: string, headers: Record<string, string>) {
   const info = { remoteAddress, tls: false, clientCertificate: null };
-  const show = (c: Context<AppEnv>) => c.json({ why: whyNotLocal(c), demo: demoForCaller(c, demo) });
-  const open = await new Hono<AppEnv>().get("/", show).request("/", { headers }, info);
-  const console = new Hono<AppEnv>().use(requireLocalRequest()).get("/", (c) => c.text(""));
+  const show = (c: Context<HonoEnv>) =>
+    c.json({ why: notLocalReasonOf(c), demo: demoPartnerForCaller(c, demo) });
+  const open = await new Hono<HonoEnv>().get("/", show).request("/", { headers }, info);
+  const console = new Hono<HonoEnv>().use(requireLocalRequest()).get("/", (c) => c.text(""));
   const { status } = await console.request("/", { headers }, info);
   return { ...((await open.json()) as { why: string | null; demo: unknown }), status };
 }
@@ -50,7 +51,7 @@ test.each<[string, string, Record<string, string>]>([
 });
 
 test("a live service shows no demo partner's key, not even to a local request", async () => {
-  const app = new Hono<AppEnv>().get("/", (c) => c.json(demoForCaller(c, undefined)));
+  const app = new Hono<HonoEnv>().get("/", (c) => c.json(demoPartnerForCaller(c, undefined)));
   const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
   expect(await (await app.request("/", { headers: local }, info)).json()).toBeNull();
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readCertificate } from "../../src/domain/certificates.ts";
 import {
-  createAddressTest,
-  createSourceAddress,
+  createClientAddressFinder,
+  createNetworkMatcher,
   deriveRateLimitKeys,
   parseClientCertHeader,
 } from "../../src/http/peer.ts";
@@ -83,7 +83,7 @@ test("readCertificate reads DER with lengths in their shortest form, and nothing
 });
 
 const trustedProxies = ["10.0.0.0/8", "192.0.2.7", "fd00::/8", "::ffff:198.51.100.0/120"];
-const sourceAddress = createSourceAddress({ trustedProxies });
+const sourceAddress = createClientAddressFinder({ trustedProxies });
 
 describe("the source address", () => {
   // biome-ignore format: a table reads better in rows
@@ -113,12 +113,12 @@ describe("the source address", () => {
   }
 
   test("a service without trusted proxies ignores X-Forwarded-For", () => {
-    const strict = createSourceAddress({ trustedProxies: [] });
+    const strict = createClientAddressFinder({ trustedProxies: [] });
     expect(strict("10.1.2.3", "203.0.113.9")).toBe("10.1.2.3");
   });
 
   test("an IPv4 trusted-proxy range that covers every IPv4 address covers no IPv6 address", () => {
-    const all = createSourceAddress({ trustedProxies: ["0.0.0.0/0"] });
+    const all = createClientAddressFinder({ trustedProxies: ["0.0.0.0/0"] });
     expect(all("203.0.113.9", "198.51.100.1")).toBe("198.51.100.1");
     expect(all("2001:db8::1", "198.51.100.1")).toBe("2001:db8::1");
   });
@@ -130,17 +130,17 @@ describe("the source address", () => {
   ])("the error about the wrong network %j of a proxy names this entry", async (entry) => {
     const refusal = { code: "CONFIG_INVALID", message: expect.stringContaining(JSON.stringify(entry)) };
     const networks = ["10.0.0.0/8", entry];
-    const source = Promise.try(() => createSourceAddress({ trustedProxies: networks }));
+    const source = Promise.try(() => createClientAddressFinder({ trustedProxies: networks }));
     expect(await catchError(source)).toMatchObject(refusal);
-    expect(await catchError(Promise.try(() => createAddressTest(networks)))).toMatchObject(refusal);
+    expect(await catchError(Promise.try(() => createNetworkMatcher(networks)))).toMatchObject(refusal);
   });
 });
 
 test("the address test accepts addresses of the given networks, also IPv4 addresses mapped to IPv6", () => {
-  const isProxy = createAddressTest(["10.0.0.5", "fd00::/8"]);
+  const isProxy = createNetworkMatcher(["10.0.0.5", "fd00::/8"]);
   expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
   expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
-  expect(createAddressTest([])("127.0.0.1")).toBe(false);
+  expect(createNetworkMatcher([])("127.0.0.1")).toBe(false);
 });
 
 test("the rate limit keys are an IPv4 address itself, and the /64 and /48 of an IPv6 address", () => {

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Hono } from "hono";
-import type { AppEnv } from "../../src/http/context.ts";
-import { readForm } from "../../src/http/request-body.ts";
-import { type HttpApp, type Listener, type ServeOptions, serve } from "../../src/http/serve.ts";
+import type { HonoEnv } from "../../src/http/context.ts";
+import { readFormBody } from "../../src/http/request-body.ts";
+import { type HttpApp, type HttpListener, type ServeOptions, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";
 import { openClient, rawGet } from "../harness/raw-client.ts";
@@ -13,7 +13,7 @@ const serverCertificate = await makeCertificate({ commonName: "localhost" });
 const tls = { port: 0, cert: serverCertificate.certPem, key: serverCertificate.keyPem };
 const loopback = { host: "127.0.0.1", port: 0 };
 
-const listeners: Listener[] = [];
+const listeners: HttpListener[] = [];
 const errors: unknown[] = [];
 
 afterEach(async () => {
@@ -22,9 +22,9 @@ afterEach(async () => {
 });
 
 function createApp() {
-  const app = new Hono<AppEnv>();
+  const app = new Hono<HonoEnv>();
   app.get("/env", (c) => c.json(c.env));
-  app.post("/form", async (c) => c.text(`read ${await readForm(c)}`));
+  app.post("/form", async (c) => c.text(`read ${await readFormBody(c)}`));
   app.onError((error, c) =>
     c.text(String(error), "code" in error && error.code === "BODY_TOO_LARGE" ? 413 : 400),
   );

@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import type { Counter, Histogram } from "prom-client";
 import { scopes } from "../../src/domain/partners.ts";
 import {
-  answerOperations,
+  answeringOperations,
   type Counters,
-  countAttestations,
-  countDeliveries,
-  countPublicLookups,
-  countSignatures,
-  createCounters,
+  createServiceCounters,
+  makeCountingLookup,
+  makeCountingOutbox,
+  makeCountingSigner,
+  makeCountingStore,
 } from "../../src/metrics/counters.ts";
 import { catchError } from "../harness/rejection.ts";
 
@@ -37,12 +37,14 @@ async function signaturesOf(counters: Counters) {
 }
 
 test("the counters have one entry for each route with traffic, and one for all other routes", () => {
-  const routes = [...createCounters(table).routes].map(([route, { traffic }]) => `${route} ${traffic}`);
+  const routes = [...createServiceCounters(table).routes].map(
+    ([route, { traffic }]) => `${route} ${traffic}`,
+  );
   expect(routes).toEqual(["other other", "/ other", "/lookup/{tId} partner", "/lookup public"]);
 });
 
 test("requests are counted by route, method and status, and their durations are counted by route", async () => {
-  const counters = createCounters(table);
+  const counters = createServiceCounters(table);
   counters.requested("/lookup", "GET", 200, 2);
   counters.requested("/lookup", "GET", 200, 4);
   counters.requested("/lookup", "GET", 429, 0.1);
@@ -62,14 +64,14 @@ test("requests are counted by route, method and status, and their durations are 
 
 test("the public lookup and the operation of each scope are counted under the names that dashboards use", () => {
   const lookups = ["public-lookup", "lookup-by-reg-no", "lookup-by-tid", "lookup-by-nin"];
-  expect(answerOperations).toEqual(expect.arrayContaining([...lookups, "eligibility-check", "batch"]));
-  expect(answerOperations).toHaveLength(1 + scopes.length);
+  expect(answeringOperations).toEqual(expect.arrayContaining([...lookups, "eligibility-check", "batch"]));
+  expect(answeringOperations).toHaveLength(1 + scopes.length);
 });
 
 test("a signature counts as queued until it is made, and then as made", async () => {
-  const counters = createCounters([]);
+  const counters = createServiceCounters([]);
   const waiting = Promise.withResolvers<string[]>();
-  const signer = countSignatures({ sign: () => waiting.promise }, counters);
+  const signer = makeCountingSigner({ sign: () => waiting.promise }, counters);
   const both = [signer.sign("kid", ["one"]), signer.sign("kid", ["two", "three"])];
   expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 0, underWay: 3 });
   waiting.resolve(["signature"]);
@@ -80,23 +82,23 @@ test("a signature counts as queued until it is made, and then as made", async ()
 });
 
 test("a signature that fails is reported to its caller, and counted as failed", async () => {
-  const counters = createCounters([]);
-  const signer = countSignatures({ sign: () => Promise.reject(new Error("no key")) }, counters);
+  const counters = createServiceCounters([]);
+  const signer = makeCountingSigner({ sign: () => Promise.reject(new Error("no key")) }, counters);
   expect(await catchError(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
   expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 1, underWay: 0 });
 });
 
 test("a public answer is counted by its licence status, and an answer about nobody as NOT_FOUND", async () => {
-  const counters = createCounters([]);
-  await countPublicLookups(async () => ({ found: false, verifiedAt: "" }), counters)("anything");
+  const counters = createServiceCounters([]);
+  await makeCountingLookup(async () => ({ found: false, verifiedAt: "" }), counters)("anything");
   expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ "public-lookup NOT_FOUND": 1 });
 });
 
 test("a statement counts every teacher in it, when it is stored", async () => {
-  const counters = createCounters([]);
+  const counters = createServiceCounters([]);
   const outcomes = [{}, null, {}];
   const store = { record: async () => outcomes.shift() };
-  const { record } = countAttestations(store as never, counters);
+  const { record } = makeCountingStore(store as never, counters);
   const call = {
     attestations: [{ operation: "roster", status: "STATEMENT" }],
     people: [{ status: "VALID" }, { status: "EXPIRED" }],
@@ -110,9 +112,9 @@ test("a statement counts every teacher in it, when it is stored", async () => {
 });
 
 test("a delivery attempt is counted only if its lease was still held", async () => {
-  const counters = createCounters([]);
+  const counters = createServiceCounters([]);
   const outcomes = [true, false, true];
-  const outbox = countDeliveries({ finish: async () => outcomes.shift() } as never, counters);
+  const outbox = makeCountingOutbox({ finish: async () => outcomes.shift() } as never, counters);
   await outbox.finish({ next: "delivered" } as never);
   await outbox.finish({ next: "dead" } as never);
   await outbox.finish({ next: { dueAt: 1 } } as never);
@@ -120,14 +122,14 @@ test("a delivery attempt is counted only if its lease was still held", async () 
 });
 
 test("commits are counted by the number of writes in them", async () => {
-  const counters = createCounters([]);
+  const counters = createServiceCounters([]);
   for (const writes of [1, 1, 3, 256, 300]) counters.committed(writes);
   const groups = await samplesOf(counters, "tvs_commit_group_size");
   expect([1, 2, 4, 128, 256, "+Inf"].map((bound) => groups[bound])).toEqual([2, 2, 3, 3, 4, 5]);
 });
 
 test("takeInterval returns the longest timer delay since its last call", () => {
-  const counters = createCounters([]);
+  const counters = createServiceCounters([]);
   for (const ms of [3, 12, 5]) counters.lagged(ms);
   expect([counters.takeInterval(), counters.takeInterval()].map(({ lagMs }) => lagMs)).toEqual([12, 0]);
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { type Counters, createCounters } from "../../src/metrics/counters.ts";
+import { type Counters, createServiceCounters } from "../../src/metrics/counters.ts";
 import { maxHistoryPoints, startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 
 let now = 0;
@@ -8,7 +8,7 @@ let history: TrafficHistory;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
   const lookup = { path: "/lookup", traffic: "public" } as const;
-  counters = createCounters([lookup, { path: "/batch", traffic: "partner" }]);
+  counters = createServiceCounters([lookup, { path: "/batch", traffic: "partner" }]);
   history = startHistory({ counters, clock: { now: () => now } });
 });
 afterEach(() => history.stop());

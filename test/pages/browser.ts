@@ -13,10 +13,10 @@ import {
   chromium,
   type Page,
 } from "playwright-core";
-import { openSite, type Site } from "./site.ts";
+import { openSite, type TestSite } from "./site.ts";
 
 /** The time limit of a test. A browser on a busy machine needs seconds to start, and axe seconds for each page. */
-export const patienceMs = 240_000;
+export const browserTestTimeoutMs = 240_000;
 
 /** A browser action fails after this time, before the time limit of the test. */
 const actionMs = 45_000;
@@ -84,7 +84,7 @@ export async function startBrowser(options: BrowserContextOptions = {}): Promise
   };
 }
 
-export async function inBrowser<T>(
+export async function runInBrowser<T>(
   options: BrowserContextOptions,
   run: (tab: Tab, browser: Browser) => Promise<T>,
 ): Promise<T> {
@@ -97,9 +97,9 @@ export async function inBrowser<T>(
 }
 
 /** A sandbox and an empty profile for all tests of a file, opened before the first of them and closed after the last. */
-export function sharedSite(options: BrowserContextOptions = {}): { site: Site; browser: Browser } {
-  setDefaultTimeout(patienceMs);
-  const [site, browser] = [{} as Site, {} as Browser];
+export function useSharedSite(options: BrowserContextOptions = {}): { site: TestSite; browser: Browser } {
+  setDefaultTimeout(browserTestTimeoutMs);
+  const [site, browser] = [{} as TestSite, {} as Browser];
   beforeAll(async () => {
     const [opened, started] = await Promise.all([openSite(), startBrowser(options)]);
     Object.assign(site, opened);
@@ -142,7 +142,7 @@ type AxeGlobal = {
  * Runs axe-core with all of its rules, best practices included, or with some. `evaluate` bypasses the page's content security
  * policy. The page must allow scripts (`javaScriptEnabled`).
  */
-export async function axeFindings(page: Page, rules?: readonly string[]): Promise<AxeFinding[]> {
+export async function findAxeViolations(page: Page, rules?: readonly string[]): Promise<AxeFinding[]> {
   await page.evaluate(axeSource);
   const violations = await page.evaluate(
     async (runOnly) => {
@@ -173,7 +173,7 @@ const widths = [320, 390, 1280];
  * contrast in the dark one, where only colours differ.
  * @param axeWidths the widths at which axe runs
  */
-export async function expectSound(page: Page, axeWidths: readonly number[] = [390]): Promise<void> {
+export async function expectAccessiblePage(page: Page, axeWidths: readonly number[] = [390]): Promise<void> {
   const size = page.viewportSize();
   for (const width of widths) {
     await page.setViewportSize({ width, height: 844 });
@@ -181,10 +181,10 @@ export async function expectSound(page: Page, axeWidths: readonly number[] = [39
       width,
       overflow: 0,
     });
-    if (axeWidths.includes(width)) expect(await axeFindings(page)).toEqual([]);
+    if (axeWidths.includes(width)) expect(await findAxeViolations(page)).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: "dark" });
-  expect(await axeFindings(page, ["color-contrast"])).toEqual([]);
+  expect(await findAxeViolations(page, ["color-contrast"])).toEqual([]);
   await page.emulateMedia({ colorScheme: "light" });
   if (size !== null) await page.setViewportSize(size);
 }

@@ -3,9 +3,16 @@ import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { attest } from "../harness/evidence.ts";
 import { anAttestation } from "../harness/samples.ts";
 import { addPartner } from "../harness/service.ts";
-import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
+import {
+  type Browser,
+  browserTestTimeoutMs,
+  expectAccessiblePage,
+  runInBrowser,
+  startBrowser,
+  type Tab,
+} from "./browser.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(browserTestTimeoutMs);
 
 let world: TestConsole;
 let browser: Browser;
@@ -57,7 +64,7 @@ const phone = { viewport: { width: 390, height: 844 } };
 const desktop = { viewport: { width: 1440, height: 900 } };
 
 test("the console opens by its link and draws its charts, and axe finds no fault", () =>
-  inBrowser(desktop, async (tab) => {
+  runInBrowser(desktop, async (tab) => {
     await tab.page.goto(await world.newLink());
     const origin = `http://127.0.0.1:${world.port}/`;
     expect(tab.page.url()).toMatch(inSession);
@@ -65,13 +72,13 @@ test("the console opens by its link and draws its charts, and axe finds no fault
     expect(await tab.page.locator(".plot svg").count()).toBe(6);
     const figures = "getComputedStyle(document.querySelector('.figures dd')).fontVariantNumeric";
     expect(await tab.page.evaluate(figures)).toBe("tabular-nums");
-    await expectSound(tab.page, [390, 1280]);
+    await expectAccessiblePage(tab.page, [390, 1280]);
     expect(tab.complaints).toEqual([]);
     expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
   }));
 
 test("the console shows the register with nothing cut off, and axe finds no fault", () =>
-  inBrowser(desktop, async ({ page, complaints }) => {
+  runInBrowser(desktop, async ({ page, complaints }) => {
     await page.goto(await world.newLink());
     const cut =
       "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
@@ -79,7 +86,7 @@ test("the console shows the register with nothing cut off, and axe finds no faul
     const lists = ["", "teachers", "attestations", "deliveries", "imports", "changes"];
     for (const place of [...lists, "teacher?ref=1", "import?id=1", `partner?id=${longPartner}`]) {
       expect((await page.goto(`${home}${place}`))?.status()).toBe(200);
-      await expectSound(page, [390, 1280]);
+      await expectAccessiblePage(page, [390, 1280]);
       for (const width of [390, 1280]) {
         await page.setViewportSize({ width, height: 900 });
         expect({ place, width, cut: await page.evaluate(cut) }).toEqual({ place, width, cut: 0 });
@@ -94,7 +101,7 @@ test("the console shows the register with nothing cut off, and axe finds no faul
   }));
 
 test("the console in a browser shows a change of the service within seconds, without a reload", () =>
-  inBrowser(desktop, async (tab) => {
+  runInBrowser(desktop, async (tab) => {
     await tab.page.goto(await world.newLink());
     await isLive(tab);
     await addPartner(world.operator, "newcomer");
@@ -102,7 +109,7 @@ test("the console in a browser shows a change of the service within seconds, wit
   }));
 
 test("the console in a browser copies its commands, by keyboard too", async () => {
-  await inBrowser(desktop, async (tab, { context }) => {
+  await runInBrowser(desktop, async (tab, { context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await tab.page.goto(await world.newLink());
     const button = tab.page.locator('[data-section="webhooks"] .copy').first();
@@ -115,7 +122,7 @@ test("the console in a browser copies its commands, by keyboard too", async () =
 });
 
 test("the console in a browser works without JavaScript", async () => {
-  await inBrowser({ ...phone, javaScriptEnabled: false }, async ({ page }) => {
+  await runInBrowser({ ...phone, javaScriptEnabled: false }, async ({ page }) => {
     await page.goto(await world.newLink());
     for (const text of ["Webhooks", "Quotas", "Signing keys", "ministry-of-education", "failing for"]) {
       expect(await page.getByText(text).count()).toBeGreaterThan(0);
@@ -129,7 +136,7 @@ test("the console in a browser works without JavaScript", async () => {
 test("the console in a browser says that the session has ended, and which command opens another", async () => {
   const own = await openTestConsole();
   try {
-    await inBrowser(desktop, async (tab) => {
+    await runInBrowser(desktop, async (tab) => {
       await tab.page.goto(await own.newLink());
       await isLive(tab);
       own.forward(13 * 3_600_000);

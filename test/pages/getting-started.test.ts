@@ -6,7 +6,7 @@ import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
 import { programWords, runToEnd } from "../harness/program.ts";
-import { expectSound, sharedSite } from "./browser.ts";
+import { expectAccessiblePage, useSharedSite } from "./browser.ts";
 import { openSite } from "./site.ts";
 
 const path = "/v1/inter-agency/getting-started";
@@ -14,7 +14,7 @@ const path = "/v1/inter-agency/getting-started";
 const compilingMs = 300_000;
 const languages = codeLanguages.map(({ id }) => id);
 
-const { site, browser } = sharedSite();
+const { site, browser } = useSharedSite();
 
 /** The listings of the page by their ids, as the browser would copy them. */
 async function printedCommands(language: string): Promise<[id: string, text: string][]> {
@@ -111,7 +111,7 @@ test("the getting-started page says what each sandbox teacher shows, does not sc
   const shown = await page.locator('td[data-label="Shows"]').allTextContents();
   expect(shown).toEqual(sandboxTeachers.map(({ shows }) => shows));
   for (const summary of await page.locator("summary").all()) await summary.click();
-  await expectSound(page, [390, 1280]);
+  await expectAccessiblePage(page, [390, 1280]);
   await page.setViewportSize({ width: 320, height: 800 });
   const wide =
     "[...document.querySelectorAll('pre')].filter((one) => one.scrollWidth > one.clientWidth).length";
@@ -163,7 +163,7 @@ test("the buttons of the getting-started page show the terms, watch a teacher, c
   // The tab remembers the event that it fetched last.
   expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
   await press("me", /200/);
-  await expectSound(page);
+  await expectAccessiblePage(page);
   expect(complaints).toEqual([]);
   await Promise.all([page.close(), own.close()]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { englishTexts } from "../../src/site/language.ts";
-import { type Browser, expectSound, inBrowser, sharedSite, type Tab } from "./browser.ts";
+import { type Browser, expectAccessiblePage, runInBrowser, type Tab, useSharedSite } from "./browser.ts";
 
 const { lookup } = englishTexts;
 /** Search terms, and the sandbox's answers. */
@@ -12,7 +12,7 @@ const asked = [
   ["XX/2O19/LA/999999", lookup.nobody],
 ] as const;
 
-const { site, browser: noScript } = sharedSite({ javaScriptEnabled: false });
+const { site, browser: noScript } = useSharedSite({ javaScriptEnabled: false });
 
 async function ask(browser: Browser, term: string): Promise<Tab> {
   const tab = await browser.open();
@@ -54,7 +54,7 @@ test("the public page prints the answer without the form", async () => {
 });
 
 test("the print button of the public page opens the browser's print dialogue", () =>
-  inBrowser({}, async (_, browser) => {
+  runInBrowser({}, async (_, browser) => {
     await browser.context.addInitScript(() => {
       globalThis.print = () => Object.assign(globalThis, { isPrinted: true });
     });
@@ -64,10 +64,10 @@ test("the print button of the public page opens the browser's print dialogue", (
   }));
 
 test("axe finds no fault in any answer of the public page, on any screen size", () =>
-  inBrowser({}, async (_, browser) => {
+  runInBrowser({}, async (_, browser) => {
     for (const term of [...asked.map(([term]) => term), "", "A/B/C"]) {
       const { page } = await ask(browser, term);
-      await expectSound(page);
+      await expectAccessiblePage(page);
       await page.close();
     }
   }));

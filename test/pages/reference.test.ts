@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { expectSound, sharedSite, type Tab } from "./browser.ts";
+import { expectAccessiblePage, type Tab, useSharedSite } from "./browser.ts";
 
 const docs = "/v1/inter-agency/docs";
 
-const { site, browser } = sharedSite({ viewport: { width: 1280, height: 900 } });
+const { site, browser } = useSharedSite({ viewport: { width: 1280, height: 900 } });
 
 /** Opens the reference, and waits for Scalar to have read the document. */
 async function openReference(place = "", origin = site.url): Promise<Tab> {
@@ -67,7 +67,7 @@ test("every link from the getting-started page to the API reference leads to the
 
 test("the API reference fits every screen, and axe finds no fault", async () => {
   const tab = await openReference();
-  await expectSound(tab.page, [390, 1280]);
+  await expectAccessiblePage(tab.page, [390, 1280]);
   expectOwn(tab);
   await tab.page.close();
 });

@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, test } from "bun:test";
 import { manualTopics } from "../../src/manual.ts";
-import { expectSound, sharedSite } from "./browser.ts";
+import { expectAccessiblePage, useSharedSite } from "./browser.ts";
 
 /** A grey PNG of three pixels, base64. */
 const picture =
@@ -17,7 +17,7 @@ const paths = [
   ...manualTopics.map(({ name }) => `/v1/inter-agency/help/${name}`),
 ];
 
-const { site, browser } = sharedSite();
+const { site, browser } = useSharedSite();
 beforeAll(async () => {
   const council = {
     name: "Teachers Registration Council of the Federal Republic and its Territories",
@@ -42,7 +42,7 @@ test.each(paths)(
   async (path) => {
     const { page, complaints, requested } = await browser.open();
     await page.goto(`${site.url}${path}`);
-    await expectSound(page);
+    await expectAccessiblePage(page);
     const head = page.locator("header");
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });

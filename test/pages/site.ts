@@ -7,7 +7,7 @@ import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { serve } from "../../src/http/serve.ts";
 import { makeFolder } from "../harness/folder.ts";
 
-export type Site = Awaited<ReturnType<typeof openSite>>;
+export type TestSite = Awaited<ReturnType<typeof openSite>>;
 
 /**
  * The sandbox as `serve --sandbox` composes it, with its teachers and its demo key, listening on a free port. In this

@@ -6,24 +6,24 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { envelope as fixtureEnvelope, issuer, result } from "../fixtures/envelope-tokens.ts";
 import { sharedFolder } from "../harness/folder.ts";
-import { axeFindings, expectSound, type Tab } from "./browser.ts";
+import { expectAccessiblePage, findAxeViolations, type Tab } from "./browser.ts";
 import {
-  askAbout,
   browser,
-  certificateFor,
   envelope,
-  known,
+  fetchEnvelope,
+  makeAttestation,
   openPage,
-  openPasted,
   openSettings,
+  openWithPastedKeys,
   outcomeOf,
-  path,
-  shownIn,
+  runInTab,
+  shownTextOf,
   site,
   tonesIn,
   useEnvelopePage,
-  verify,
-  within,
+  validRegNo,
+  verifyPagePath,
+  verifyText,
 } from "./envelope-page.ts";
 
 useEnvelopePage();
@@ -44,8 +44,8 @@ beforeAll(async () => {
       purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
       list: { name: "Government College, Ikorodu", reference: "CENTRE-4711" },
       teachers: [
-        { regNo: known, name: "Okafor A." },
-        { regNo: known, name: "Somebody Else" },
+        { regNo: validRegNo, name: "Okafor A." },
+        { regNo: validRegNo, name: "Somebody Else" },
         { tId: 999_999 },
       ],
     }),
@@ -96,10 +96,10 @@ test.skipIf(!canRead)(
   "the envelope page prints an attestation on one A4 sheet, whose QR code is read at 150 dpi and opens as valid",
   async () => {
     let pdf = "";
-    await within(openPage(), async ({ page, complaints }) => {
-      await certificateFor(page, envelope);
-      const text = await shownIn(page, "#certificate");
-      for (const shown of ["Adaeze Okafor", known, "What it does not mean", "The code carries"]) {
+    await runInTab(openPage(), async ({ page, complaints }) => {
+      await makeAttestation(page, envelope);
+      const text = await shownTextOf(page, "#certificate");
+      for (const shown of ["Adaeze Okafor", validRegNo, "What it does not mean", "The code carries"]) {
         expect(text).toContain(shown);
       }
       pdf = await print(page);
@@ -111,14 +111,14 @@ test.skipIf(!canRead)(
     const about = run("pdfinfo", pdf);
     expect(about).toMatch(/^Pages: +1$/m);
     expect(about).toMatch(/^Page size: .*\(A4\)$/m);
-    expect(about).toContain(`Attestation ${known}, ${JSON.parse(envelope).verifiedAt.slice(0, 10)}`);
+    expect(about).toContain(`Attestation ${validRegNo}, ${JSON.parse(envelope).verifiedAt.slice(0, 10)}`);
     const link = scanned(pdf);
-    expect(link).toBe(`${site.url}${path}#${signature}`);
-    await within(follow(link), async (tab) => {
+    expect(link).toBe(`${site.url}${verifyPagePath}#${signature}`);
+    await runInTab(follow(link), async (tab) => {
       const { verdict, text } = await outcomeOf(tab.page);
       expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("Adaeze Okafor");
-      expect(tab.page.url()).toBe(`${site.url}${path}`);
+      expect(tab.page.url()).toBe(`${site.url}${verifyPagePath}`);
       expect(await tab.page.evaluate("history.length")).toBeLessThanOrEqual(2);
       expectNothingSent(tab);
     });
@@ -126,29 +126,29 @@ test.skipIf(!canRead)(
 );
 
 test("a printed attestation whose link is too long for a QR code has the page and the verification id as text", () =>
-  within(openPasted(), async ({ page, complaints }) => {
+  runInTab(openWithPastedKeys(), async ({ page, complaints }) => {
     const jws = answerOfLength(2401);
-    const { text } = await verify(page, jws);
+    const { text } = await verifyText(page, jws);
     await page.click("text=Make an attestation to print");
     await page.waitForSelector("#certificate");
-    const shown = await shownIn(page, "#certificate");
+    const shown = await shownTextOf(page, "#certificate");
     expect(shown).toContain(`open it at ${issuer}/verify-envelope.`);
     const { sub } = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString());
     expect(text).toContain(sub);
     expect(shown).toContain(`Its verification id must be ${sub}.`);
     expect(await page.locator("#certificate img").count()).toBe(0);
     expect(shown).not.toContain("camera");
-    await expectSound(page);
+    await expectAccessiblePage(page);
     expect(complaints).toEqual([]);
   }));
 
 test("a link from a QR code works in an envelope page that is already open", () =>
-  within(openPage(), async (tab) => {
+  runInTab(openPage(), async (tab) => {
     const { page } = tab;
     await page.evaluate(`location.hash = ${JSON.stringify(signature)}`);
     expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
     expect(await page.title()).toMatch(/^Signature: genuine; Licensed on \d+ \w+ \d{4} – /);
-    expect(page.url()).toBe(`${site.url}${path}`);
+    expect(page.url()).toBe(`${site.url}${verifyPagePath}`);
     expectNothingSent(tab);
   }));
 
@@ -158,7 +158,7 @@ test.each<[what: string, verdict: string, fragment: () => string]>([
   ["half an escape", "Cannot be decided", () => "eyJhbGciOiJub25lIn0.%E0%A4%A"],
   ["a signature that was cut off", "Cannot be decided", () => "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
 ])("the envelope page answers a link from a QR code with %s: %s", (_, verdict, fragment) =>
-  within(follow(`${site.url}${path}#${fragment()}`), async (tab) => {
+  runInTab(follow(`${site.url}${verifyPagePath}#${fragment()}`), async (tab) => {
     expect((await outcomeOf(tab.page)).verdict).toBe(verdict);
     expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
     expectNothingSent(tab);
@@ -166,26 +166,26 @@ test.each<[what: string, verdict: string, fragment: () => string]>([
 );
 
 test("the printed page of a verified answer fits every screen, and axe finds no accessibility fault", () =>
-  within(openPage(), async ({ page }) => {
+  runInTab(openPage(), async ({ page }) => {
     await openSettings(page);
     await page.click("#proof-part summary");
-    await expectSound(page);
+    await expectAccessiblePage(page);
     const changed = JSON.parse(envelope);
     changed.result.teacher.name = "Somebody Else";
-    await verify(page, JSON.stringify(changed));
-    await expectSound(page);
-    for (const shown of [envelope, await askAbout("TR/2019/LA/000003")]) {
+    await verifyText(page, JSON.stringify(changed));
+    await expectAccessiblePage(page);
+    for (const shown of [envelope, await fetchEnvelope("TR/2019/LA/000003")]) {
       await page.reload();
-      await certificateFor(page, shown);
-      await expectSound(page);
+      await makeAttestation(page, shown);
+      await expectAccessiblePage(page);
     }
-    await page.goto(`${site.url}${path}?keys=pasted`);
-    await expectSound(page);
+    await page.goto(`${site.url}${verifyPagePath}?keys=pasted`);
+    await expectAccessiblePage(page);
   }));
 
 test("the envelope page shows how many people of a statement are eligible, and each row", () =>
-  within(openPage(), async ({ page, complaints }) => {
-    const { verdict, text } = await verify(page, statement);
+  runInTab(openPage(), async ({ page, complaints }) => {
+    const { verdict, text } = await verifyText(page, statement);
     expect(verdict).toContain("Signature: genuine");
     expect(text).toMatch(/Statement on .*: 1 of 2 different people eligible \(50 %\)/);
     expect(text).toContain("Of the 3 named by the list, 2 different people.");
@@ -193,21 +193,21 @@ test("the envelope page shows how many people of a statement are eligible, and e
     // Neither verdict is green if one person is not eligible.
     expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
     expect(await page.locator("#outcome tbody tr").count()).toBe(3);
-    await expectSound(page);
+    await expectAccessiblePage(page);
     expect(complaints).toEqual([]);
   }));
 
 test("the printed notice of a statement names the eligible teachers and nobody else", () =>
-  within(openPage(), async ({ page }) => {
-    await verify(page, statement);
+  runInTab(openPage(), async ({ page }) => {
+    await verifyText(page, statement);
     await page.click("text=Make a sheet for the wall");
-    const sheet = await shownIn(page, "#certificate");
+    const sheet = await shownTextOf(page, "#certificate");
     expect(sheet).toContain("Licensed teachers: Government College, Ikorodu");
     expect(sheet).toContain("1 of 2 different people eligible (50 %)");
-    expect(sheet.split(known)).toHaveLength(2);
+    expect(sheet.split(validRegNo)).toHaveLength(2);
     expect(sheet).not.toContain("999999");
     expect(sheet).toContain("Alone it proves nothing");
-    expect(await axeFindings(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     await page.click("text=Back to the result");
     await page.waitForSelector("#outcome tbody tr");
   }));

@@ -2,17 +2,17 @@
 
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { expectSound } from "./browser.ts";
+import { expectAccessiblePage } from "./browser.ts";
 import {
   earlier,
   envelope,
-  path,
-  shownIn,
+  runInTab,
+  shownTextOf,
   site,
   tonesIn,
   useEnvelopePage,
-  verify,
-  within,
+  verifyPagePath,
+  verifyText,
 } from "./envelope-page.ts";
 
 useEnvelopePage({ statusList: false });
@@ -23,7 +23,7 @@ const dayMs = 86_400_000;
 async function openAt(time: Date) {
   await earlier.context.clock.setFixedTime(time);
   const tab = await earlier.open();
-  await tab.page.goto(site.url + path);
+  await tab.page.goto(site.url + verifyPagePath);
   await tab.page.waitForSelector("#tool:not([hidden])");
   return tab;
 }
@@ -37,33 +37,35 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
 }
 
 test("the envelope page shows the age of a positive answer of last month, and links to today's answer", () =>
-  within(openAt(daysLater(45)), async ({ page }) => {
-    await verify(page, envelope);
-    expect(await shownIn(page, ".since")).toContain(
+  runInTab(openAt(daysLater(45)), async ({ page }) => {
+    await verifyText(page, envelope);
+    expect(await shownTextOf(page, ".since")).toContain(
       "This answer is 45 days old, and says nothing about today.",
     );
     expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
     // The link opens a new page, because the result is stored nowhere.
     const [look] = await Promise.all([earlier.context.waitForEvent("page"), page.click("#outcome .since a")]);
     expect(await look.locator("h1").innerText()).toContain("Licensed");
-    expect(await shownIn(page, "#outcome")).toContain("Signature: genuine");
+    expect(await shownTextOf(page, "#outcome")).toContain("Signature: genuine");
     await look.close();
   }));
 
 test("an answer whose licence has ended since is not shown green, and the envelope page names the day", () =>
-  within(openAt(after), async ({ page, complaints }) => {
-    const { text } = await verify(page, envelope);
+  runInTab(openAt(after), async ({ page, complaints }) => {
+    const { text } = await verifyText(page, envelope);
     expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
-    expect(await shownIn(page, ".since")).toContain("The licence it speaks of ended on 29 February 2092.");
+    expect(await shownTextOf(page, ".since")).toContain(
+      "The licence it speaks of ended on 29 February 2092.",
+    );
     expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
     expect(await page.locator("#outcome .verdict.good").count()).toBe(0);
-    await expectSound(page);
+    await expectAccessiblePage(page);
     expect(complaints).toEqual([]);
   }));
 
 test("the envelope page does not accept an answer from the future, but does not call it false", () =>
-  within(openAt(daysLater(-3)), async ({ page }) => {
-    const { verdict, text } = await verify(page, envelope);
+  runInTab(openAt(daysLater(-3)), async ({ page }) => {
+    const { verdict, text } = await verifyText(page, envelope);
     expect(verdict).toBe("Not accepted: it is from the future");
     expect(text).toContain("is this machine's clock right?");
     expect(text).not.toContain("Not genuine");

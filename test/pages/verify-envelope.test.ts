@@ -2,24 +2,24 @@
 
 import { expect, test } from "bun:test";
 import {
-  askAbout,
-  checksOf,
   envelope,
-  fixture,
-  known,
+  fetchEnvelope,
+  listChecksMarked,
   openPage,
-  openPasted,
   openSettings,
+  openWithPastedKeys,
   outcomeOf,
-  sent,
-  shownIn,
+  readFixture,
+  runInTab,
+  shownTextOf,
   site,
-  submit,
+  submitForm,
   tonesIn,
-  untilOutcomeSays,
   useEnvelopePage,
-  verify,
-  within,
+  validRegNo,
+  verifyText,
+  waitForOutcome,
+  withoutIconRequests,
 } from "./envelope-page.ts";
 
 useEnvelopePage();
@@ -50,24 +50,24 @@ const batchOf = (...results: readonly string[]) =>
   JSON.stringify({ count: results.length, results: results.map((one) => JSON.parse(one)) });
 
 test("the envelope page calls a genuine envelope genuine, and shows every check and signed value", () =>
-  within(openPage(), async ({ page, complaints, requested }) => {
+  runInTab(openPage(), async ({ page, complaints, requested }) => {
     await openSettings(page);
     await page.fill("#audience", site.demo.partnerId);
-    const { verdict, text } = await verify(page, envelope);
+    const { verdict, text } = await verifyText(page, envelope);
     expect(verdict).toBe("Signature: genuine");
     expect(text).toContain("Adaeze Okafor held a licence");
     expect(text).toMatch(/Eligible\s+Yes, for one purpose, which the answer does not name/);
     expect(text).toContain("Not signed. The partner who asked has it");
-    for (const shown of [known, site.url, "demo", JSON.parse(envelope).signatureKid])
+    for (const shown of [validRegNo, site.url, "demo", JSON.parse(envelope).signatureKid])
       expect(text).toContain(shown);
     expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
-    expect(await checksOf(page, "Passed")).toHaveLength(13);
+    expect(await listChecksMarked(page, "Passed")).toHaveLength(13);
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     expect(complaints).toEqual([]);
     // Further verifications make no request.
     for (const again of ["{}", JSON.parse(envelope).signature]) {
       await page.click("#again");
-      await verify(page, again);
+      await verifyText(page, again);
     }
     // Once for the device, and once to verify with.
     const fetched = requested.filter((address) => address.includes("/v1/"));
@@ -75,11 +75,11 @@ test("the envelope page calls a genuine envelope genuine, and shows every check 
   }));
 
 test("the envelope page shows a genuine answer about a revoked teacher as a red no, as large as the signature's verdict", () =>
-  within(openPage(), async ({ page }) => {
-    await page.fill("#envelope", await askAbout(revokedNo));
+  runInTab(openPage(), async ({ page }) => {
+    await page.fill("#envelope", await fetchEnvelope(revokedNo));
     // Browsers show the focus only after a key was pressed.
     await page.press("#envelope-form button:not([type])", "Enter");
-    await untilOutcomeSays(page, "Licence already revoked on");
+    await waitForOutcome(page, "Licence already revoked on");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     const headings = page.locator("#outcome .verdict h2");
     expect(await headings.allInnerTexts()).toEqual([
@@ -98,14 +98,14 @@ test("the envelope page shows a genuine answer about a revoked teacher as a red 
     await page.click("text=Make an attestation to print");
     await page.waitForSelector("#certificate img");
     expect(await tonesIn(page, "#certificate")).toEqual(["none", "bad"]);
-    expect(await shownIn(page, "#certificate")).toMatch(/Licence already revoked on/);
+    expect(await shownTextOf(page, "#certificate")).toMatch(/Licence already revoked on/);
   }));
 
 test.each<[name: string, one: Case]>([
   [
     "an answer that nobody was found, which names nobody and is not red",
     {
-      given: () => askAbout("TR/1999/XX/999999"),
+      given: () => fetchEnvelope("TR/1999/XX/999999"),
       verdict: "Signature: genuine",
       says: [
         /Nobody found on \d+ \w+ \d{4}/,
@@ -170,7 +170,7 @@ test.each<[name: string, one: Case]>([
   [
     "an unknown key of another service, which nothing leads to",
     {
-      given: () => fixture("valid.json"),
+      given: () => readFixture("valid.json"),
       verdict: "Cannot be decided here",
       says: [
         "KID_UNKNOWN",
@@ -181,11 +181,11 @@ test.each<[name: string, one: Case]>([
     },
   ],
 ])("the envelope page shows %s", (_name, one) =>
-  within(openPage(), async ({ page }) => {
+  runInTab(openPage(), async ({ page }) => {
     const { given, settings = {}, verdict, says = [], never = [], tones } = one;
     await openSettings(page);
     for (const [field, value] of Object.entries(settings)) await page.fill(`#${field}`, value);
-    const outcome = await verify(page, await given());
+    const outcome = await verifyText(page, await given());
     expect(outcome.verdict).toBe(verdict);
     for (const words of says) expect(outcome.text).toMatch(words);
     for (const words of never) expect(outcome.text).not.toContain(words);
@@ -195,15 +195,15 @@ test.each<[name: string, one: Case]>([
 );
 
 test("the envelope page refuses a changed envelope, and shows the changed values beside the signed ones", () =>
-  within(openPage(), async ({ page }) => {
+  runInTab(openPage(), async ({ page }) => {
     const changed = JSON.parse(envelope);
     changed.result.teacher.name = "Somebody Else";
     changed.result.license.expiryDate = "2099-12-31";
     changed.audience = "other";
-    const { verdict, text } = await verify(page, JSON.stringify(changed));
+    const { verdict, text } = await verifyText(page, JSON.stringify(changed));
     expect(verdict).toBe("Not genuine: it was changed after signing");
     expect(text).toContain("OUTER_RESULT_DIFFERS");
-    expect(await checksOf(page, "Not made")).toEqual([
+    expect(await listChecksMarked(page, "Not made")).toEqual([
       "Evidence log. No proof of the evidence log was given.",
       "Partner. You gave no partner id to compare with. It is demo.",
       "Withdrawn since. Not reached.",
@@ -218,31 +218,31 @@ test("the envelope page refuses a changed envelope, and shows the changed values
   }));
 
 test("the envelope page without keys gives no verdict, and fetches the keys again", () =>
-  within(openPage(), async ({ page }) => {
+  runInTab(openPage(), async ({ page }) => {
     // The page keeps its keys for five minutes.
     await page.evaluate("performance.now = () => 600_000");
     await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
-    const failed = await verify(page, envelope);
+    const failed = await verifyText(page, envelope);
     expect(failed.verdict).toBe("Cannot be decided");
     expect(failed.text).toContain("could not be fetched (it answered 503)");
     await page.unroute("**/offline-pack");
     await page.route("**/offline-pack", (route) => route.abort());
-    await submit(page);
-    await untilOutcomeSays(page, "no connection");
+    await submitForm(page);
+    await waitForOutcome(page, "no connection");
     await page.unroute("**/offline-pack");
     await page.route("**/offline-pack", (route) => route.fulfill({ body: "{}" }));
-    await submit(page);
-    await untilOutcomeSays(page, "(the answer is not an offline pack)");
+    await submitForm(page);
+    await waitForOutcome(page, "(the answer is not an offline pack)");
     await page.unroute("**/offline-pack");
-    await submit(page);
-    await untilOutcomeSays(page, "Signature: genuine");
+    await submitForm(page);
+    await waitForOutcome(page, "Signature: genuine");
   }));
 
 test("the envelope page with pasted keys makes no request", () =>
-  within(openPasted(), async ({ page, requested, complaints }) => {
-    const before = sent(requested).length;
-    expect((await verify(page, await fixture("valid.json"))).verdict).toBe("Signature: genuine");
-    expect(sent(requested).slice(before)).toEqual([]);
+  runInTab(openWithPastedKeys(), async ({ page, requested, complaints }) => {
+    const before = withoutIconRequests(requested).length;
+    expect((await verifyText(page, await readFixture("valid.json"))).verdict).toBe("Signature: genuine");
+    expect(withoutIconRequests(requested).slice(before)).toEqual([]);
     expect(complaints).toEqual([]);
     const escaped = await page.evaluate(
       "fetch('/v1/inter-agency/health').then(() => 'sent', () => 'refused')",
@@ -251,7 +251,7 @@ test("the envelope page with pasted keys makes no request", () =>
   }));
 
 test("the envelope page answers each kind of bad file in plain words", () =>
-  within(openPage(), async ({ page }) => {
+  runInTab(openPage(), async ({ page }) => {
     const files: [name: string, bytes: Uint8Array, words: string][] = [
       ["x.zip", Buffer.from("PK\u0003\u0004\u0000\u0000"), "This kind of file holds no envelope"],
       ["x.json", Buffer.alloc(1024 * 1024 + 1, " "), "more than 1 MiB of text"],
@@ -260,12 +260,12 @@ test("the envelope page answers each kind of bad file in plain words", () =>
     ];
     for (const [name, buffer, words] of files) {
       await page.setInputFiles("#files", { name, mimeType: "", buffer: Buffer.from(buffer) });
-      await untilOutcomeSays(page, words);
+      await waitForOutcome(page, words);
     }
   }));
 
 test("a file dropped on the envelope page is read, and does not replace the page", () =>
-  within(openPage(), async ({ page }) => {
+  runInTab(openPage(), async ({ page }) => {
     const drop = (selector: string, text: string) =>
       page.evaluate(
         ([where = "", content = ""]) => {

@@ -3,20 +3,20 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { eventually } from "../harness/eventually.ts";
-import { axeFindings, type Browser, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { askAbout, known, path, verify } from "./envelope-page.ts";
-import { openSite, type Site } from "./site.ts";
+import { type Browser, browserTestTimeoutMs, findAxeViolations, startBrowser, type Tab } from "./browser.ts";
+import { fetchEnvelope, validRegNo, verifyPagePath, verifyText } from "./envelope-page.ts";
+import { openSite, type TestSite } from "./site.ts";
 
-setDefaultTimeout(patienceMs);
+setDefaultTimeout(browserTestTimeoutMs);
 
 let browser: Browser;
-let site: Site;
+let site: TestSite;
 let envelope = "";
 
 beforeEach(async () => {
   browser = await startBrowser({ serviceWorkers: "allow", viewport: { width: 390, height: 844 } });
   site = await openSite();
-  envelope = await askAbout(known, site);
+  envelope = await fetchEnvelope(validRegNo, site);
 });
 let isCut = false;
 afterEach(async () => {
@@ -34,7 +34,7 @@ async function cutNetwork(): Promise<void> {
 
 async function openPage(fragment = ""): Promise<Tab> {
   const tab = await browser.open();
-  await tab.page.goto(`${site.url}${path}${fragment}`);
+  await tab.page.goto(`${site.url}${verifyPagePath}${fragment}`);
   await tab.page.waitForSelector("#tool:not([hidden])");
   return tab;
 }
@@ -51,7 +51,7 @@ async function visit(): Promise<void> {
 function revoke() {
   const { stores, calendar, clock, actor } = site.operator;
   const deps = { teachers: stores.teachers, calendar, clock, actor };
-  return changeTeacher(deps, { by: "regNo", value: known }, { action: "revoke", reason: "test" });
+  return changeTeacher(deps, { by: "regNo", value: validRegNo }, { action: "revoke", reason: "test" });
 }
 
 test("the envelope page that was opened once verifies offline, and shows the date of its status list", async () => {
@@ -63,11 +63,11 @@ test("the envelope page that was opened once verifies offline, and shows the dat
   const kept = await page.locator("#kept:not(:empty)").innerText();
   expect(kept).toStartWith(`Keys and lists of ${day}, `);
   expect(kept).toEndWith("except for proofs of the log.");
-  const { verdict, text } = await verify(page, envelope);
+  const { verdict, text } = await verifyText(page, envelope);
   expect(verdict).toBe("Signature: genuine");
   expect(text).toContain(`Not withdrawn since, by this service’s list of ${day}, `);
   expect(text).toContain("Licensed on ");
-  expect(await axeFindings(page)).toEqual([]);
+  expect(await findAxeViolations(page)).toEqual([]);
   await page.close();
 });
 
@@ -76,11 +76,11 @@ test("the envelope page offline refuses an answer that its status list withdraws
   await visit();
   await cutNetwork();
   const tab = await openPage();
-  const { verdict, text } = await verify(tab.page, envelope);
+  const { verdict, text } = await verifyText(tab.page, envelope);
   expect(verdict).toBe("Withdrawn since: do not rely on it");
   expect(text).toContain("The signature is good: the answer was given on that day, and was withdrawn later.");
   expect(text).toContain("WITHDRAWN_SINCE");
-  expect(await axeFindings(tab.page)).toEqual([]);
+  expect(await findAxeViolations(tab.page)).toEqual([]);
   await tab.page.close();
 });
 
@@ -89,8 +89,8 @@ test("the envelope page offline leaves the verdict undecided with a status list 
   await cutNetwork();
   const tab = await browser.open();
   await tab.page.clock.setFixedTime(new Date(Date.now() + 8 * 86_400_000));
-  await tab.page.goto(`${site.url}${path}`);
-  const { verdict, text } = await verify(tab.page, envelope);
+  await tab.page.goto(`${site.url}${verifyPagePath}`);
+  const { verdict, text } = await verifyText(tab.page, envelope);
   expect(verdict).toBe("Cannot be decided: whether it still holds is not known");
   expect(text).toContain("Open this page with a network, and try again.");
   expect(text).toContain("STATUS_LIST_STALE");
@@ -105,7 +105,7 @@ test("the envelope page online uses the newest status list, not its stored one",
   await revoke();
   expect(await eventually(async () => (await packOf()) !== before)).toBe(true);
   await page.reload();
-  const { verdict, text } = await verify(page, envelope);
+  const { verdict, text } = await verifyText(page, envelope);
   expect([verdict, text]).toEqual([
     "Withdrawn since: do not rely on it",
     expect.stringContaining("WITHDRAWN_SINCE"),

@@ -6,20 +6,20 @@ import { formatVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf, proofOf } from "../fixtures/log-notes.ts";
 import { mth, path as pathOf } from "../fixtures/rfc6962.ts";
 import { aCheckpointKey } from "../harness/checkpoint-key.ts";
-import { axeFindings, expectSound, type Tab } from "./browser.ts";
+import { expectAccessiblePage, findAxeViolations, type Tab } from "./browser.ts";
 import {
-  checksOf,
   envelope,
-  fixture,
-  openPasted,
-  openProving,
+  listChecksMarked,
+  openPageWithLogKey,
+  openWithPastedKeys,
   outcomeOf,
-  shownIn,
+  readFixture,
+  runInTab,
+  shownTextOf,
   site,
   tonesIn,
-  untilOutcomeSays,
   useEnvelopePage,
-  within,
+  waitForOutcome,
 } from "./envelope-page.ts";
 
 useEnvelopePage();
@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 
 async function openProvingPasted(): Promise<Tab> {
-  const tab = await openPasted();
+  const tab = await openWithPastedKeys();
   await tab.page.fill("#log-key", fixtureLog.key);
   return tab;
 }
@@ -67,11 +67,11 @@ const envelopeFile = () => fileOf("envelope.json", envelope);
 const proofFile = (content = proof) => fileOf("answer.tlog-proof", content);
 
 async function signatureOf(name: string): Promise<string> {
-  return JSON.parse(await fixture(name)).signature;
+  return JSON.parse(await readFixture(name)).signature;
 }
 
 test("the envelope page opens a log proof together with its envelope, and shows it below the two verdicts", () =>
-  within(openProving(log), async ({ page, complaints, requested }) => {
+  runInTab(openPageWithLogKey(log), async ({ page, complaints, requested }) => {
     await page.setInputFiles("#files", [proofFile(), envelopeFile()]);
     const { verdict, text } = await outcomeOf(page);
     expect(verdict).toBe("Signature: genuine");
@@ -83,9 +83,9 @@ test("the envelope page opens a log proof together with its envelope, and shows 
       .evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).fontSize)));
     expect(sizes).toHaveLength(3);
     expect(sizes[2]).toBeLessThan(sizes[1] ?? 0);
-    expect(await checksOf(page, "Passed")).toHaveLength(13);
+    expect(await listChecksMarked(page, "Passed")).toHaveLength(13);
     expect(requested.filter((address) => address.endsWith("/log/key"))).toHaveLength(1);
-    expect(await axeFindings(page)).toEqual([]);
+    expect(await findAxeViolations(page)).toEqual([]);
     expect(complaints).toEqual([]);
   }));
 
@@ -98,17 +98,20 @@ const wrongProofs: [make: (valid: string) => string | Promise<string>, words: st
 ];
 
 test("the envelope page names the fault of a wrong log proof, and verifies the envelope without it", () =>
-  within(openProvingPasted(), async ({ page, complaints }) => {
+  runInTab(openProvingPasted(), async ({ page, complaints }) => {
     for (const [make, words] of wrongProofs) {
       const bad = await make(await signatureOf("valid.json"));
-      await page.setInputFiles("#files", [fileOf("valid.json", await fixture("valid.json")), proofFile(bad)]);
-      await untilOutcomeSays(page, words);
+      await page.setInputFiles("#files", [
+        fileOf("valid.json", await readFixture("valid.json")),
+        proofFile(bad),
+      ]);
+      await waitForOutcome(page, words);
       const { text } = await outcomeOf(page);
       expect(text).toContain("It says nothing about the envelope");
       expect(text).not.toContain("What is signed");
       expect(await tonesIn(page, "#outcome")).not.toContain("good");
       await page.click("text=Verify without the proof");
-      await untilOutcomeSays(page, "Signature: genuine");
+      await waitForOutcome(page, "Signature: genuine");
       expect(await page.locator(".evidence").count()).toBe(0);
     }
     expect(complaints).toEqual([]);
@@ -132,8 +135,8 @@ test.each([
     "bad",
   ],
 ])("the envelope page %s", (_name, name, at, verdict, words, tone) =>
-  within(openProvingPasted(), async ({ page }) => {
-    const content = await fixture(name);
+  runInTab(openProvingPasted(), async ({ page }) => {
+    const content = await readFixture(name);
     const given = [fileOf(name, content)];
     if (at !== null)
       given.push(proofFile(await fixtureLog.prove(JSON.parse(content).signature, new Date(at))));
@@ -142,25 +145,25 @@ test.each([
     expect(outcome.verdict).toBe(verdict);
     expect(outcome.text).toContain(words);
     expect((await tonesIn(page, "#outcome"))[0]).toBe(tone);
-    if (at === null) expect(await axeFindings(page)).toEqual([]);
+    if (at === null) expect(await findAxeViolations(page)).toEqual([]);
   }),
 );
 
 test("the envelope page with a log proof fits every screen, and axe finds no fault", () =>
-  within(openProving(log), async ({ page }) => {
+  runInTab(openPageWithLogKey(log), async ({ page }) => {
     await page.setInputFiles("#files", fileOf(`${"long-".repeat(20)}.tlog-proof`, proof));
-    await untilOutcomeSays(page, "The proof is ready");
-    await expectSound(page);
+    await waitForOutcome(page, "The proof is ready");
+    await expectAccessiblePage(page);
     await page.setInputFiles("#files", envelopeFile());
-    await untilOutcomeSays(page, "Evidence log: recorded by");
-    await expectSound(page);
+    await waitForOutcome(page, "Evidence log: recorded by");
+    await expectAccessiblePage(page);
     await page.click("text=Make an attestation to print");
     await page.waitForSelector("#certificate img");
-    const sheet = await shownIn(page, "#certificate");
+    const sheet = await shownTextOf(page, "#certificate");
     for (const words of ["Evidence log: recorded by", "keep it beside this page"])
       expect(sheet).toContain(words);
-    await expectSound(page);
+    await expectAccessiblePage(page);
     await page.setInputFiles("#files", [envelopeFile(), proofFile(await log.prove("other", new Date()))]);
-    await untilOutcomeSays(page, "the proof is not of this envelope");
-    await expectSound(page);
+    await waitForOutcome(page, "the proof is not of this envelope");
+    await expectAccessiblePage(page);
   }));

@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { computeAge, describeAge, describeAnswer, lookupUrl } from "../../src/partner/answer-age.ts";
+import {
+  computeAnswerAge,
+  describeAge,
+  describeAnswer,
+  lookupUrlOfAnswer,
+} from "../../src/partner/answer-age.ts";
 import type { Claims } from "../../src/partner/claims.ts";
 import type { Verification } from "../../src/partner/verification.ts";
 import { result } from "../fixtures/envelope-tokens.ts";
@@ -13,7 +18,7 @@ function claimsWith(license: Partial<NonNullable<Claims["result"]["license"]>>):
 }
 
 function ageAt(time: string, license = {}) {
-  return computeAge(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time) / 1000);
+  return computeAnswerAge(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time) / 1000);
 }
 
 /** A verification of what was signed at {@link signedAt}. */
@@ -24,7 +29,7 @@ function verificationAt(time: string, changed: Partial<Verification> = {}): Veri
     issuer: "https://verify.example.org",
     verifiedAt: signedAt,
     result: claims.result,
-    age: computeAge(claims, Date.parse(time) / 1000),
+    age: computeAnswerAge(claims, Date.parse(time) / 1000),
     ...changed,
   } as Verification;
 }
@@ -48,7 +53,7 @@ test("no end is reported for a licence that was not valid, or whose expiry date 
 
 test("an answer is old after 30 days, and its age is never negative", () => {
   const signedMs = Date.parse(signedAt);
-  const at = (ms: number) => computeAge(claimsWith({}), ms / 1000);
+  const at = (ms: number) => computeAnswerAge(claimsWith({}), ms / 1000);
   expect(at(signedMs + 30 * day)).toMatchObject({ days: 30, isOld: false });
   expect(at(signedMs + 30 * day + 1)).toMatchObject({ days: 30, isOld: true });
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
@@ -74,7 +79,7 @@ test("describeAnswer names the day of an answer, and describeAge names the later
 });
 
 const at = (changed: Partial<Verification>, ownOrigin?: string) =>
-  lookupUrl(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
+  lookupUrlOfAnswer(verificationAt("2030-01-01T00:00:00Z", changed), ownOrigin);
 const of = (tId: number | null, regNo: string | null) => {
   const { result: signed } = verificationAt(signedAt);
   return {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import {
   decodeBase64,
+  decodeBase64Hash,
   decodeBase64url,
-  decodeHash,
   encodeBase64,
   encodeBase64url,
 } from "../../src/partner/base64.ts";
@@ -47,5 +47,8 @@ test("base64 decoding accepts one spelling of each byte string", () => {
   const others = ["=", "==", "====", "A===", "AA", "AA=", "AB==", "AAB=", "AA-A", "AA_A", "AA A", "AAA\n"];
   expect(others.map(decodeBase64)).toEqual(others.map(() => null));
   const hashes = [32, 31, 33, 0].map((length) => encodeBase64(new Uint8Array(length)));
-  expect([...hashes, "A"].map((hash) => decodeHash(hash) !== null)).toEqual([true, ...Array(4).fill(false)]);
+  expect([...hashes, "A"].map((hash) => decodeBase64Hash(hash) !== null)).toEqual([
+    true,
+    ...Array(4).fill(false),
+  ]);
 });

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import {
+  findFirstDifference,
   findResultProblem,
-  firstDifference,
   isSameSecond,
-  pageOfIssuer,
   readClaimedIssuer,
   readClaims,
   readIssuedAt,
-  readOuterMembers,
+  readUnsignedMembers,
+  verificationPageOfIssuer,
 } from "../../src/partner/claims.ts";
 import { type Refusal, refuse } from "../../src/partner/reasons.ts";
 import type { JsonObject, JsonValue } from "../../src/partner/strict-json.ts";
@@ -125,11 +125,15 @@ test("readClaimedIssuer returns an issuer only if it is a plain web address", ()
 });
 
 test("the verification page of an issuer is verify-envelope below the issuer's URL", () => {
-  expect(pageOfIssuer("https://verify.example.gov/")).toBe("https://verify.example.gov/verify-envelope");
-  expect(pageOfIssuer("https://example.gov/teachers")).toBe("https://example.gov/teachers/verify-envelope");
-  expect(pageOfIssuer("http://localhost:8080//")).toBe("http://localhost:8080/verify-envelope");
+  expect(verificationPageOfIssuer("https://verify.example.gov/")).toBe(
+    "https://verify.example.gov/verify-envelope",
+  );
+  expect(verificationPageOfIssuer("https://example.gov/teachers")).toBe(
+    "https://example.gov/teachers/verify-envelope",
+  );
+  expect(verificationPageOfIssuer("http://localhost:8080//")).toBe("http://localhost:8080/verify-envelope");
   const longest = `https://verify.example.gov/${"a".repeat(1_973)}`;
-  expect([longest.length, pageOfIssuer(longest)]).toEqual([2_000, `${longest}/verify-envelope`]);
+  expect([longest.length, verificationPageOfIssuer(longest)]).toEqual([2_000, `${longest}/verify-envelope`]);
 });
 
 test.each([
@@ -141,7 +145,7 @@ test.each([
   ["a fragment", "https://verify.example.gov/#main"],
   ["more than 2,000 characters", `https://verify.example.gov/${"a".repeat(2_000)}`],
 ])("an issuer that is or has %s gets no link to its verification page", (_, issuer) => {
-  expect(pageOfIssuer(issuer)).toBeNull();
+  expect(verificationPageOfIssuer(issuer)).toBeNull();
 });
 
 test.each<[signed: string, outer: JsonValue, place: string | null]>([
@@ -158,7 +162,7 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   // Every object inherits this member, and an empty one is what it looks like.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
 ])("the signed result %s and the unsigned result %j differ first at %p", (signed, outer, place) => {
-  expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
+  expect(findFirstDifference(JSON.parse(signed), outer, "result")).toBe(place);
 });
 
 test("isSameSecond is false for an unreadable time", () => {
@@ -169,12 +173,12 @@ test("isSameSecond is false for an unreadable time", () => {
 test("the refusal of an envelope names the missing member", () => {
   const names = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
   const whole = { ...Object.fromEntries(names.map((name) => [name, ""])), result: {} };
-  expect(readOuterMembers(whole)).toBe(whole as never);
+  expect(readUnsignedMembers(whole)).toBe(whole as never);
   for (const member of names)
-    expect(readOuterMembers({ ...whole, [member]: 7 })).toMatchObject({
+    expect(readUnsignedMembers({ ...whole, [member]: 7 })).toMatchObject({
       reason: "ENVELOPE_MALFORMED",
       detail: `The member ${member} is missing or not a text.`,
     });
-  const { reason, detail } = readOuterMembers({ ...whole, result: [] }) as Refusal;
+  const { reason, detail } = readUnsignedMembers({ ...whole, result: [] }) as Refusal;
   expect([reason, detail]).toEqual(["ENVELOPE_MALFORMED", "The member result is missing or not an object."]);
 });

@@ -5,11 +5,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   convertPiecesToUtf8,
-  decodeText,
-  findDamage,
+  decodeTextFile,
   findDamagedUtf16,
   findDamageInBytes,
   findMisreadUtf16,
+  findTextDamage,
   isUtf16,
 } from "../../src/partner/file-text.ts";
 import { readEnvelopes } from "../../src/partner/input.ts";
@@ -18,7 +18,7 @@ import { openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
 import { refusalReasons } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { readOfflinePack } from "../../src/partner/status-list.ts";
-import { unopenedVerification } from "../../src/partner/verification.ts";
+import { verificationOfRefusal } from "../../src/partner/verification.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { damagedTexts, utf16 } from "../fixtures/damaged-texts.ts";
 import { audience, envelope, now as fixedNow, folder, issuer } from "../fixtures/envelope-tokens.ts";
@@ -38,7 +38,7 @@ async function verifyAll(input: string | Uint8Array) {
   const items = [...readEnvelopes(input)];
   return Promise.all(
     items.map((item) =>
-      "refusal" in item ? unopenedVerification(item.refusal) : verifyEnvelope(item.value, options),
+      "refusal" in item ? verificationOfRefusal(item.refusal) : verifyEnvelope(item.value, options),
     ),
   );
 }
@@ -152,7 +152,7 @@ test.each<[damage: string, text: string]>([
   ["A line ends inside a text; mail has folded it.", json.replace("exam-", "exam\n-")],
   ["White space or another text stands around the signature.", `Signature: ${signature}`],
 ])("the damage of a text is named: %s", (damage, text) => {
-  expect(findDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
+  expect(findTextDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
 });
 
 test("no damage is found in a whole signature, in a short one, or in more than a mebibyte", () => {
@@ -163,18 +163,18 @@ test("no damage is found in a whole signature, in a short one, or in more than a
     `> ${head}.${payload}.${tail.slice(0, 99)}`,
     `> ${head}.x${payload}.${tail}`,
   ])
-    expect(findDamage(text)).toBeNull();
-  expect(findDamage(`> ${json}${" ".repeat(1024 * 1024)}`)).toBeNull();
+    expect(findTextDamage(text)).toBeNull();
+  expect(findTextDamage(`> ${json}${" ".repeat(1024 * 1024)}`)).toBeNull();
   const found = [tail.slice(0, 100), "\u2010".repeat(100), "\u2013".repeat(50)];
-  for (const end of found) expect(findDamage(`> ${head}.${payload}.${end}`)).not.toBeNull();
-  expect(findDamage(`> abc.${payload}.${tail}`)).toBeNull();
+  for (const end of found) expect(findTextDamage(`> ${head}.${payload}.${end}`)).not.toBeNull();
+  expect(findTextDamage(`> abc.${payload}.${tail}`)).toBeNull();
 });
 
 test("a text or a file of a mebibyte is searched for damage, and no longer one", () => {
   const mebibyte = 1024 * 1024;
   const isFound = (length: number) => {
     const text = `> ${signature}`.padEnd(length);
-    return [findDamage(text), findDamageInBytes(Buffer.from(text))].map((found) => found !== null);
+    return [findTextDamage(text), findDamageInBytes(Buffer.from(text))].map((found) => found !== null);
   };
   expect([isFound(mebibyte), isFound(mebibyte + 1)]).toEqual([
     [true, true],
@@ -206,7 +206,7 @@ test("UTF-16 is decoded piece by piece, and refused if it is truncated, damaged 
   expect(await inPieces(utf16(`\uFEFF${text}`, "be").subarray(0, -1))).toBe("{é€\uFFFD");
   expect(await inPieces(Buffer.from(text))).toBe(text);
   const broken = Uint8Array.of(0xff, 0xfe, 0, 0xd8);
-  expect(decodeText(broken)).toBeNull();
+  expect(decodeTextFile(broken)).toBeNull();
   const cut = {
     reason: "TEXT_DAMAGED",
     detail:

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { dayInWords, formatUnixSeconds, parseDateTime } from "../../src/partner/date-time.ts";
+import { formatDayInWords, formatUnixSeconds, parseDateTime } from "../../src/partner/date-time.ts";
 
 test.each([
   ["2026-03-01T09:30:00Z", "2026-03-01T09:30:00.000Z"],
@@ -26,7 +26,7 @@ test("formatUnixSeconds writes whole seconds, and returns nothing for a time out
 });
 
 test("dayInWords writes the day of a date, and returns any other text unchanged", () => {
-  expect(dayInWords("2092-02-29")).toBe("29 February 2092");
-  expect(dayInWords("2026-03-01T23:59:59-23:00", "de")).toBe("1. März 2026");
-  expect(dayInWords("2026-02-30")).toBe("2026-02-30");
+  expect(formatDayInWords("2092-02-29")).toBe("29 February 2092");
+  expect(formatDayInWords("2026-03-01T23:59:59-23:00", "de")).toBe("1. März 2026");
+  expect(formatDayInWords("2026-02-30")).toBe("2026-02-30");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readJwsHeader, readJwsObject, splitCompactJws } from "../../src/partner/jws.ts";
+import { readJwsHeader, readJwsPart, splitCompactJws } from "../../src/partner/jws.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text));
@@ -16,12 +16,12 @@ test.each([
   ["{", "JWS_MALFORMED", "The payload is not JSON in UTF-8."],
   ['{"a":1,"a":1}', "JSON_DUPLICATE_MEMBER", "The payload is not strict JSON."],
 ])("the JWS part %s is refused as %s", (text, reason, detail) => {
-  expect(readJwsObject(bytesOf(text), "payload")).toMatchObject({ reason, detail } as object);
+  expect(readJwsPart(bytesOf(text), "payload")).toMatchObject({ reason, detail } as object);
 });
 
 test("a JWS part that is not UTF-8 is refused", () => {
   const detail = "The header is not JSON in UTF-8.";
-  expect(readJwsObject(Uint8Array.of(0xff), "header")).toMatchObject({ reason: "JWS_MALFORMED", detail });
+  expect(readJwsPart(Uint8Array.of(0xff), "header")).toMatchObject({ reason: "JWS_MALFORMED", detail });
 });
 
 // biome-ignore format: a table reads better in rows

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   checkCompromise,
-  checkWindow,
+  checkKeyWindow,
   type KeyHistory,
   type KeyWindow,
   readKeyHistory,
@@ -105,10 +105,10 @@ const window = (times: Partial<KeyWindow>): KeyWindow => ({
 });
 
 test("a key may sign from the second of its activation to the second of its retirement", () => {
-  const isIn = (times: Partial<KeyWindow>, seconds: number) => "ok" in checkWindow(window(times), seconds);
+  const isIn = (times: Partial<KeyWindow>, seconds: number) => "ok" in checkKeyWindow(window(times), seconds);
   expect([9, 10, 20, 21].map((seconds) => isIn({}, seconds))).toEqual([false, true, true, false]);
   expect([isIn({ retiredAtMs: null }, 99), isIn({ activatedAtMs: null }, 15)]).toEqual([true, false]);
-  expect(checkWindow(null, 0)).toMatchObject({ ok: null });
+  expect(checkKeyWindow(null, 0)).toMatchObject({ ok: null });
 });
 
 test("a compromise applies from its second on, unless the log had the signature before", () => {

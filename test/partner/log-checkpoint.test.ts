@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import {
-  openCheckpoint,
-  readCount,
-  readOrigin,
+  parseDecimalCount,
   readTreeHead,
   signCheckpoint,
+  splitLogOrigin,
+  verifyCheckpoint,
 } from "../../src/partner/log-checkpoint.ts";
 import {
   formatNote,
@@ -22,7 +22,9 @@ import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 // Checkpoints of every bad kind are fixtures, which log-fixtures.test.ts judges.
 
 test("a checkpoint is refused as another log's if no key was given for its log", async () => {
-  expect(await openCheckpoint(checkpoints.newest.note, [])).toMatchObject({ reason: "PROOF_OF_ANOTHER_LOG" });
+  expect(await verifyCheckpoint(checkpoints.newest.note, [])).toMatchObject({
+    reason: "PROOF_OF_ANOTHER_LOG",
+  });
 });
 
 const origin = "verify.example.org/log";
@@ -49,15 +51,15 @@ test("a checkpoint is opened by a key of its origin, and has a signed time", asy
   const head = { origin, size: 5, root: new Uint8Array(32).fill(7) };
   for (const signed of [head, { ...head, extensions: ["a", "b"] }]) {
     const note = await signCheckpoint(signed, 1_772_366_400, own);
-    const opened = await openCheckpoint(note, [...wrong, await verifierOf(origin, own)]);
+    const opened = await verifyCheckpoint(note, [...wrong, await verifierOf(origin, own)]);
     expect(opened as object).toEqual({ ...signed, seconds: 1_772_366_400 });
-    expect(await openCheckpoint(note, wrong)).toMatchObject({ reason: "CHECKPOINT_SIGNATURE_INVALID" });
+    expect(await verifyCheckpoint(note, wrong)).toMatchObject({ reason: "CHECKPOINT_SIGNATURE_INVALID" });
     const { text, signatures } = readNote(note) as SignedNote;
     const [plain, timed] = signatures as [NoteSignature, NoteSignature];
     const short = { ...timed, signature: timed.signature.slice(0, 3) };
     const renamed = [plain, timed].map((line) => ({ ...line, name: "elsewhere/log" }));
     for (const lines of [[plain, short], renamed])
-      expect(await openCheckpoint(formatNote(text, lines), [await verifierOf(origin, own)])).toMatchObject({
+      expect(await verifyCheckpoint(formatNote(text, lines), [await verifierOf(origin, own)])).toMatchObject({
         reason: "CHECKPOINT_SIGNATURE_INVALID",
       });
   }
@@ -71,11 +73,11 @@ test.each([
     (name) => [name, name, 1] as const,
   ),
 ])("the origin %p is read as the service %p and its log number %p", (name, service, number) => {
-  expect(readOrigin(name)).toEqual({ service, number });
+  expect(splitLogOrigin(name)).toEqual({ service, number });
 });
 
 test("the size in a checkpoint has exactly one valid spelling", () => {
-  expect(["0", "1", "10", "9007199254740991"].map(readCount)).toEqual([0, 1, 10, 9007199254740991]);
+  expect(["0", "1", "10", "9007199254740991"].map(parseDecimalCount)).toEqual([0, 1, 10, 9007199254740991]);
   const others = ["", "00", "01", "-1", "+1", "1.0", "1e3", " 1", "1 ", "٣", "9007199254740992"];
-  expect(others.map(readCount)).toEqual(others.map(() => null));
+  expect(others.map(parseDecimalCount)).toEqual(others.map(() => null));
 });

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decodeHash } from "../../src/partner/base64.ts";
-import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { decodeBase64Hash } from "../../src/partner/base64.ts";
+import { verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent } from "../../src/partner/merkle-proof.ts";
 import {
   createKeySet,
@@ -64,7 +64,7 @@ for (const one of index.cases) {
 
 test("each checkpoint fixture is accepted, or refused for the reason that cases.json names", async () => {
   for (const { checkpoint, logKeys, reason } of index.checkpoints) {
-    const opened = await openCheckpoint(read(checkpoint), await keysOf(logKeys));
+    const opened = await verifyCheckpoint(read(checkpoint), await keysOf(logKeys));
     expect([checkpoint, opened instanceof Refusal ? opened.reason : null]).toEqual([
       checkpoint,
       reason as null,
@@ -76,8 +76,8 @@ test("each consistency proof fixture is accepted, or refused for the reason that
   for (const { from, to, proof, consistent } of index.consistency) {
     const logKeys = await keysOf("keys/log.vkey");
     const [smaller, larger] = [
-      unrefused(await openCheckpoint(read(from), logKeys)),
-      unrefused(await openCheckpoint(read(to), logKeys)),
+      unrefused(await verifyCheckpoint(read(from), logKeys)),
+      unrefused(await verifyCheckpoint(read(to), logKeys)),
     ];
     const { hashes } = JSON.parse(read(proof).toString()) as { hashes: string[] };
     const given = {
@@ -85,7 +85,7 @@ test("each consistency proof fixture is accepted, or refused for the reason that
       to: larger.size,
       fromRoot: smaller.root,
       toRoot: larger.root,
-      hashes: hashes.map((hash) => decodeHash(hash) ?? new Uint8Array()),
+      hashes: hashes.map((hash) => decodeBase64Hash(hash) ?? new Uint8Array()),
     };
     expect([proof, await isConsistent(given)]).toEqual([proof, consistent]);
   }

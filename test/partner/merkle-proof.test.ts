@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
-  attestationLeafHash,
   isConsistent,
   isSameHash,
-  rootOfInclusion,
+  leafHashOfAttestation,
+  rootOfInclusionProof,
   rootOfLeaves,
 } from "../../src/partner/merkle-proof.ts";
 import { leaf, mth } from "../fixtures/rfc6962.ts";
@@ -26,7 +26,7 @@ test.each<[name: string, leafHash: Hash, index: number, hashes: Hash[]]>([
   ["f", f, 5, [e, j, k]],
   ["j", j, 6, [i, k]],
 ])("RFC 6962's inclusion proof of %s leads to the root", async (_name, leafHash, index, hashes) => {
-  expect(await rootOfInclusion({ leafHash, index, size: 7, hashes })).toEqual(root7);
+  expect(await rootOfInclusionProof({ leafHash, index, size: 7, hashes })).toEqual(root7);
 });
 
 test("an inclusion proof with a wrong index or number of hashes leads to no root", async () => {
@@ -39,15 +39,20 @@ test("an inclusion proof with a wrong index or number of hashes leads to no root
     [0, 2, []],
     [0, 2, [b, h, l]],
   ] as const)
-    expect(await rootOfInclusion({ leafHash: a, index, size, hashes })).toBeNull();
-  expect(await rootOfInclusion({ leafHash: a, index: 0, size: 1, hashes: [] })).toEqual(a);
+    expect(await rootOfInclusionProof({ leafHash: a, index, size, hashes })).toBeNull();
+  expect(await rootOfInclusionProof({ leafHash: a, index: 0, size: 1, hashes: [] })).toEqual(a);
 });
 
 test("an inclusion proof is verified in a tree of more than 2^32 leaves", async () => {
   const size = 2 ** 40;
   const hashes = Array.from({ length: 40 }, (_, level) => leaf(Buffer.from(String(level))));
   const root = hashes.reduce((node, hash) => mth([hash, node]), leaves[0] as Buffer);
-  const found = await rootOfInclusion({ leafHash: a, index: size - 1, size, hashes: hashes.map(asHash) });
+  const found = await rootOfInclusionProof({
+    leafHash: a,
+    index: size - 1,
+    size,
+    hashes: hashes.map(asHash),
+  });
   expect(found).toEqual(asHash(root));
 });
 
@@ -73,7 +78,7 @@ test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
 test("the leaf of an attestation is computed from the bytes of its signature", async () => {
   const digest = createHash("sha256").update("a.b.c").digest();
   const entry = Buffer.concat([Buffer.from("tvs/v1/attestation\n"), digest]);
-  expect(await attestationLeafHash("a.b.c")).toEqual(asHash(leaf(entry)));
+  expect(await leafHashOfAttestation("a.b.c")).toEqual(asHash(leaf(entry)));
 });
 
 test("a consistency proof to a smaller tree is refused, whatever its roots", async () => {

@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   hasRocaFingerprint,
-  isSignedBy,
   isThumbprint,
   thumbprintOf,
-  type VettedKey,
+  type VettedRsaKey,
+  verifyRsaSignature,
   vetRsaKey,
 } from "../../src/partner/rsa-key.ts";
 import type { JsonObject } from "../../src/partner/strict-json.ts";
@@ -42,7 +42,7 @@ const modulus = (first: number, bytes: number) =>
   Buffer.concat([Buffer.of(first), Buffer.alloc(bytes - 1, 0xff)]).toString("base64url");
 
 test("vetRsaKey returns the members that verifying needs, and the key id is the thumbprint", async () => {
-  const vetted = vetRsaKey({ ...good, x5t: "x" }) as VettedKey;
+  const vetted = vetRsaKey({ ...good, x5t: "x" }) as VettedRsaKey;
   expect(vetted).toEqual({ jwk: { ...good, use: "sig", alg: "RS256" } as never, modulusBytes: 256 });
   expect(await thumbprintOf(vetted.jwk)).toBe(kid);
   expect(isThumbprint(kid)).toBe(true);
@@ -93,17 +93,19 @@ test.each<[reason: string, detail: string, ...changes: JsonObject[]]>([
 });
 
 test("an RSA key verifies only what it signed, even after the cryptography library has failed once", async () => {
-  const key = vetRsaKey(good) as VettedKey;
+  const key = vetRsaKey(good) as VettedRsaKey;
   const [input, other] = [Uint8Array.of(1, 2), Uint8Array.of(1, 3)];
   const signature = new Uint8Array(sign("sha256", input, keys.active.privateKey));
   const failing = spyOn(crypto.subtle, "importKey").mockRejectedValueOnce(new DOMException("not now"));
-  await expect(isSignedBy(key, { signingInput: input, signature })).rejects.toThrow(DOMException);
+  await expect(verifyRsaSignature(key, { signingInput: input, signature })).rejects.toThrow(DOMException);
   failing.mockRestore();
-  const verdicts = [input, other, input].map((signingInput) => isSignedBy(key, { signingInput, signature }));
+  const verdicts = [input, other, input].map((signingInput) =>
+    verifyRsaSignature(key, { signingInput, signature }),
+  );
   expect(await Promise.all(verdicts)).toEqual([true, false, true]);
   const verifying = spyOn(crypto.subtle, "verify");
   for (const wrong of [signature.slice(1), Uint8Array.of(...signature, 0)])
-    expect(await isSignedBy(key, { signingInput: input, signature: wrong })).toBe(false);
+    expect(await verifyRsaSignature(key, { signingInput: input, signature: wrong })).toBe(false);
   expect(verifying).not.toHaveBeenCalled();
   verifying.mockRestore();
 });

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { canonicalJson } from "../../src/partner/canonical-json.ts";
+import { formatCanonicalJson } from "../../src/partner/canonical-json.ts";
 import type { StatementRow } from "../../src/partner/contract.ts";
 import { isStatement } from "../../src/partner/jws.ts";
 import type { JsonValue } from "../../src/partner/strict-json.ts";
-import { readStatementForm, rowLeafHash } from "../../src/partner/verify-statement.ts";
+import { leafHashOfRow, readStatementForm } from "../../src/partner/verify-statement.ts";
 import { leaf } from "../fixtures/rfc6962.ts";
 
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -81,6 +81,6 @@ test("a statement is recognised by its type or its members", () => {
 });
 
 test("the leaf of a statement row is computed from a fixed line and the row", async () => {
-  const expected = leaf(Buffer.from(`tvs/v1/statement-row\n${canonicalJson(row)}`));
-  expect(await rowLeafHash(row as StatementRow)).toEqual(new Uint8Array(expected));
+  const expected = leaf(Buffer.from(`tvs/v1/statement-row\n${formatCanonicalJson(row)}`));
+  expect(await leafHashOfRow(row as StatementRow)).toEqual(new Uint8Array(expected));
 });

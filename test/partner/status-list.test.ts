@@ -5,7 +5,12 @@ import process from "node:process";
 import { createDeflate, deflateSync } from "node:zlib";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { Refusal, type RefusalReason } from "../../src/partner/reasons.ts";
-import { openStatusLists, readEntries, readOfflinePack, statusAt } from "../../src/partner/status-list.ts";
+import {
+  readOfflinePack,
+  readStatusEntries,
+  statusAt,
+  verifyStatusLists,
+} from "../../src/partner/status-list.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import {
   audience,
@@ -84,7 +89,7 @@ test("a status list is opened again after the cryptography library has failed", 
     const statusLists = [statusList(pack())];
     const failing = spyOn(crypto.subtle, step).mockRejectedValue(new DOMException("not now"));
     try {
-      await expect(openStatusLists(statusLists, fresh)).rejects.toThrow(DOMException);
+      await expect(verifyStatusLists(statusLists, fresh)).rejects.toThrow(DOMException);
     } finally {
       failing.mockRestore();
     }
@@ -94,7 +99,7 @@ test("a status list is opened again after the cryptography library has failed", 
 
 test("a status list is opened once for each key set, and at most 64 opened lists are kept", async () => {
   const fresh = await createKeySet({ jwks, issuer });
-  const open = (texts: readonly string[]) => openStatusLists(texts, fresh);
+  const open = (texts: readonly string[]) => verifyStatusLists(texts, fresh);
   const texts = Array.from({ length: 64 }, (_, n) => `no token ${n}`);
   const first = await open(texts);
   const second = await open(texts);
@@ -158,10 +163,10 @@ test("the limits for time, age and size of a status list are exact", async () =>
   expect(await reasonOf(yes, { statusLists: [statusList(pack()).padEnd(2 ** 21)] })).toBeNull();
   const ofBytes = async (count: number) => {
     const lst = deflateSync(new Uint8Array(count)).toString("base64url");
-    return (await readEntries({ bits: 1, lst })) instanceof Refusal;
+    return (await readStatusEntries({ bits: 1, lst })) instanceof Refusal;
   };
   expect([await ofBytes(2 ** 17), await ofBytes(2 ** 17 + 1)]).toEqual([false, true]);
-  expect(await readEntries({ bits: 1, lst: 7 })).toBeInstanceOf(Refusal);
+  expect(await readStatusEntries({ bits: 1, lst: 7 })).toBeInstanceOf(Refusal);
 });
 
 /** Appendix "Test vectors for Status List encoding" of the draft, and the examples of its section 4.1. */
@@ -180,7 +185,7 @@ const vectors: [bits: number, size: number, places: number[], values: string, ls
 test.each(vectors)(
   "the test vector with %i bits and %i bytes is read",
   async (bits, size, places, values, lst) => {
-    const list = await readEntries({ bits, lst });
+    const list = await readStatusEntries({ bits, lst });
     if (list instanceof Refusal) throw new Error(list.detail);
     expect(list.bytes.length).toBe(size);
     const count = (size * 8) / bits;

@@ -6,8 +6,8 @@ import {
   type JsonReason,
   maxJsonDepth,
   readStrictJson,
-  sliceJson,
-  sliceMembers,
+  sliceJsonMembers,
+  sliceJsonParts,
 } from "../../src/partner/strict-json.ts";
 
 function nested(depth: number): string {
@@ -114,11 +114,11 @@ test.each([
     ["1", '"a,]b\\","', '[2,{"x":[3,4]}]', '{"y":5,"z":"}"}'],
   ],
   ['{"a":1,"b": [1,2] ,"c":{"d":1,"e":2}}', ['"a":1', '"b": [1,2]', '"c":{"d":1,"e":2}']],
-])("sliceJson returns the parts of %s", (text, parts) => expect(sliceJson(text)).toEqual(parts));
+])("sliceJson returns the parts of %s", (text, parts) => expect(sliceJsonParts(text)).toEqual(parts));
 
 test("sliceMembers returns the members of an object exactly as they are written", () => {
   const text = '{ "a" : 1 , "\\u0061":"x:y","a\\"b": {"c":[1, 2]} }';
-  expect(sliceMembers(text)).toEqual([
+  expect(sliceJsonMembers(text)).toEqual([
     { name: "a", value: "1" },
     { name: "a", value: '"x:y"' },
     { name: 'a"b', value: '{"c":[1, 2]}' },

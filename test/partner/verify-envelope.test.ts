@@ -7,11 +7,11 @@ import { Refusal, refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
 import {
   checkNames,
-  runChecks,
-  unopenedVerification,
+  runVerificationChecks,
   type Verification,
+  verificationOfRefusal,
 } from "../../src/partner/verification.ts";
-import { readHeaderOf, type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
+import { readHeaderOfType, type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import {
   audience,
   base64url,
@@ -59,7 +59,7 @@ async function verifyAll(input: string | Uint8Array, options: VerifyOptions): Pr
   const found: Verification[] = [];
   for (const item of readEnvelopes(input)) {
     if ("value" in item) found.push(await verifyEnvelope(item.value, options));
-    else found.push(unopenedVerification(item.refusal));
+    else found.push(verificationOfRefusal(item.refusal));
   }
   return found;
 }
@@ -241,7 +241,7 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
 ])("a JWS type that must be %p is accepted as %p: %p", (own, typ, reason) => {
-  const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
+  const header = readHeaderOfType(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
   expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
 });
 
@@ -257,7 +257,7 @@ test("an envelope is undecided if the cryptography library fails", async () => {
 });
 
 test("a fault of the program rejects the verification, and gives no verdict", async () => {
-  const fault = runChecks(() => Promise.reject(new RangeError("fault")));
+  const fault = runVerificationChecks(() => Promise.reject(new RangeError("fault")));
   await expect(fault).rejects.toThrow(RangeError);
 });
 

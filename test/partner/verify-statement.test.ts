@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { canonicalJson } from "../../src/partner/canonical-json.ts";
+import { formatCanonicalJson } from "../../src/partner/canonical-json.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import type { RefusalReason } from "../../src/partner/reasons.ts";
@@ -23,7 +23,7 @@ const rowOf = (n: number) => ({
 });
 
 const leafOf = (row: object, line = "tvs/v1/statement-row\n") =>
-  leaf(Buffer.from(`${line}${canonicalJson(row as never)}`));
+  leaf(Buffer.from(`${line}${formatCanonicalJson(row as never)}`));
 
 type Change = { claims?: object; header?: object; numbers?: readonly number[] };
 

@@ -2,7 +2,11 @@ import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findSecretProblem, verifyWebhook, webhookRefusalReasons } from "../../src/partner/verify-webhook.ts";
+import {
+  findWebhookSecretProblem,
+  verifyWebhook,
+  webhookRefusalReasons,
+} from "../../src/partner/verify-webhook.ts";
 
 type Vector = {
   name: string;
@@ -89,5 +93,5 @@ test.each<[secret: string, problem: string | null]>([
   ["w\0h\0", "It is in UTF-16: save it as UTF-8 without a mark."],
   ["whsec_ x", "It has white space: give the secret alone."],
 ])("the webhook secret %j has the problem %p", (secret, problem) => {
-  expect(findSecretProblem(secret)).toBe(problem);
+  expect(findWebhookSecretProblem(secret)).toBe(problem);
 });

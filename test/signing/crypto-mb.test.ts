@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash } from "node:crypto";
 import { type CryptoMb, laneCount } from "../../src/signing/crypto-mb.ts";
 import { copyTestKey, selfTestHash, selfTestSignature } from "../../src/signing/engine.ts";
-import { findLibcrypto, type LoadedKey, openLibcrypto, signHashes } from "../../src/signing/openssl.ts";
+import { findLibcrypto, type LibcryptoKey, openLibcrypto, signHashes } from "../../src/signing/openssl.ts";
 import { cryptoMb } from "./machine.ts";
 
 const libcrypto = cryptoMb === null ? null : await openLibcrypto(findLibcrypto() ?? "");
@@ -14,7 +14,7 @@ function generate(modulusLength: number, publicExponent = 65_537): Uint8Array<Ar
   return new Uint8Array(privateKey.export({ format: "der", type: "pkcs8" }));
 }
 
-const inOpenssl = (pkcs8: Uint8Array) => libcrypto?.loadKey(pkcs8) as LoadedKey;
+const inOpenssl = (pkcs8: Uint8Array) => libcrypto?.loadKey(pkcs8) as LibcryptoKey;
 
 const hashes = (count: number) =>
   Array.from({ length: count }, (_, at) => new Uint8Array(hash("sha256", `${at}`, "buffer")));

@@ -4,7 +4,7 @@ import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyRing } from "../../src/domain/keys.ts";
 import { configureLog } from "../../src/logger.ts";
 import { type CryptoMb, findCryptoMb, openCryptoMb } from "../../src/signing/crypto-mb.ts";
-import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import { openSigner, type ServiceSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, isSignedBy } from "../harness/keys.ts";
 import { mainUrl } from "../harness/program.ts";
@@ -46,7 +46,7 @@ export function expectSigned(
 }
 
 /** Signs until `count` signer threads run, because a thread starts only when signatures wait. */
-export async function startThreads(signer: ChosenSigner, kid: string, count: number): Promise<void> {
+export async function startThreads(signer: ServiceSigner, kid: string, count: number): Promise<void> {
   await until(async () => {
     await signer.sign(kid, ["one", "two", "three"], { bulk: true });
     return signer.threads().running === count;
@@ -56,7 +56,7 @@ export async function startThreads(signer: ChosenSigner, kid: string, count: num
 /** Opens a signer with its threads for a test, and loads the ring of the keys `active` and `pending`. */
 export async function withSigner(
   options: Omit<SignerOptions, "secrets">,
-  act: (signer: ChosenSigner, ring: KeyRing) => Promise<void>,
+  act: (signer: ServiceSigner, ring: KeyRing) => Promise<void>,
 ): Promise<void> {
   const signer = await openSigner({ secrets, ...options });
   const ring = await aRing("active", "pending");

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import type { SigningInput } from "../../src/signing/engine.ts";
-import type { QueueHelper, QueueOptions, SignedGroup } from "../../src/signing/queue.ts";
+import type { QueueOptions, SignedGroup, SigningHelper } from "../../src/signing/queue.ts";
 import { createSigningQueue } from "../../src/signing/queue.ts";
 import { catchError } from "../harness/rejection.ts";
 
@@ -36,7 +36,7 @@ function openQueue(options: Partial<QueueOptions> = {}) {
 function aHelper(slots = 2, groupSize = 8) {
   type Group = { kid: string; messages: readonly SigningInput[]; made: PromiseWithResolvers<SignedGroup> };
   const groups: Group[] = [];
-  const helper: QueueHelper = {
+  const helper: SigningHelper = {
     groupSize,
     slots: () => slots,
     sign(kid, messages) {

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyRing } from "../../src/domain/keys.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
-import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import { openSigner, type ServiceSigner } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { isSignedBy, signOne } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
@@ -21,7 +21,7 @@ function cLibrary(): string | undefined {
   return /\/\S*(?:libc\.so|ld-musl)\S*/.exec(readFileSync("/proc/self/maps", "utf8"))?.[0];
 }
 
-async function expectToSign(signer: ChosenSigner, ring: KeyRing): Promise<void> {
+async function expectToSign(signer: ServiceSigner, ring: KeyRing): Promise<void> {
   const signature = await signOne(signer, ring.active.kid, input);
   expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
 }

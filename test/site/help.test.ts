@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { headingId, manualTopics, titleOf, topicGroups } from "../../src/manual.ts";
+import { headingIdOf, manualTopicGroups, manualTopics, topicTitleOf } from "../../src/manual.ts";
 import { sharedTestService } from "../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
@@ -10,8 +10,9 @@ const textOf = async (path: string) => (await world.call(path)).text();
 
 test("the manual's index lists every topic under its group, with and without a slash at the end of the URL", async () => {
   const html = await textOf(folder);
-  for (const { title } of topicGroups) expect(html).toContain(`<h2>${title}</h2>`);
-  for (const topic of manualTopics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
+  for (const { title } of manualTopicGroups) expect(html).toContain(`<h2>${title}</h2>`);
+  for (const topic of manualTopics)
+    expect(html).toContain(`<a href="${topic.name}">${topicTitleOf(topic)}</a>`);
   const bare = await world.call(folder.slice(0, -1));
   expect(bare.status).toBe(308);
   expect(
@@ -29,7 +30,7 @@ test.each(manualTopics.map(({ name }) => name))(
     const topic = manualTopics.find((one) => one.name === name);
     expect(html).toMatch(/<h1 id="[\w-]+">/);
     for (const [, text = ""] of (topic?.text ?? "").matchAll(/^## (.+)$/gm))
-      expect(html).toContain(`<h2 id="${headingId(text)}">`);
+      expect(html).toContain(`<h2 id="${headingIdOf(text)}">`);
     expect(html).toContain('<footer><nav class="width"');
   },
 );

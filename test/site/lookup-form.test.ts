@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { englishTexts } from "../../src/site/language.ts";
-import { canShowTerm, lookupLink, parseSearchTerm } from "../../src/site/lookup-answer.ts";
+import { canShowTerm, formatLookupLink, parseSearchTerm } from "../../src/site/lookup-answer.ts";
 
 const problemOf = (text: string) => {
   const asked = parseSearchTerm(text);
@@ -52,7 +52,7 @@ test.each([
   ["+2348030000001", "phone", null],
   ["teacher01@example.org", "email", null],
 ] as const)("the link to %s as a %s is %p", (term, kind, link) => {
-  expect(lookupLink(term, kind)).toBe(link);
+  expect(formatLookupLink(term, kind)).toBe(link);
 });
 
 const personal = [

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { gunzipSync } from "node:zlib";
-import { defaultSite, type Site } from "../../src/domain/site.ts";
+import { defaultSite, type SiteDetails } from "../../src/domain/site.ts";
 import { manualTopics } from "../../src/manual.ts";
 import { englishTexts } from "../../src/site/language.ts";
 import { knownTeacher, sharedTestService } from "../harness/service.ts";
 
 const picture = "the bytes of a PNG";
-const council: Site = {
+const council: SiteDetails = {
   name: "Council of Teachers & Schools",
   logo: { type: "image/png", data: Buffer.from(picture).toString("base64") },
   accent: "#0b4f9c",
@@ -24,7 +24,7 @@ const council: Site = {
 
 const world = sharedTestService();
 
-async function remember(site: Site): Promise<void> {
+async function remember(site: SiteDetails): Promise<void> {
   await world.operator.stores.settings.write({ site: JSON.stringify(site) });
   await world.service.configuration.refresh();
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { AnsweredCall } from "../../src/domain/attestations.ts";
-import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import type { ReadTeacher } from "../../src/domain/teachers/teachers.ts";
-import { checkPreconditions, type PreconditionValues, preconditions } from "../../src/store/calls.ts";
+import type { CallCommit } from "../../src/domain/attestations.ts";
+import { idempotencyRetentionMs } from "../../src/domain/idempotency.ts";
+import type { TeacherPrecondition } from "../../src/domain/teachers/teachers.ts";
+import { callPreconditions, checkCallPreconditions, type PreconditionValues } from "../../src/store/calls.ts";
 
 const starts = { minute: 600_000, day: 0 };
 const id = new Uint8Array(32).fill(3);
@@ -10,16 +10,16 @@ const nin = new Uint8Array(16).fill(9);
 const ninHex = "09".repeat(16);
 const at = 1_700_000_000_000;
 
-function aCall(changes: Partial<AnsweredCall> = {}): AnsweredCall {
+function aCall(changes: Partial<CallCommit> = {}): CallCommit {
   const charge = { partnerId: "agency", starts, calls: 1, limits: { minute: 10, day: 100 } };
   return { revision: 7, attestations: [], read: [], charge, idempotency: null, ...changes };
 }
 
-function keyed(createdAt: number): Partial<AnsweredCall> {
+function keyed(createdAt: number): Partial<CallCommit> {
   return { idempotency: { id, fingerprint: new Uint8Array(32), createdAt, headers: {}, body: "" } };
 }
 
-function costing(calls: number, changes: Partial<AnsweredCall["charge"]> = {}): Partial<AnsweredCall> {
+function costing(calls: number, changes: Partial<CallCommit["charge"]> = {}): Partial<CallCommit> {
   return { charge: { ...aCall().charge, calls, ...changes } };
 }
 
@@ -33,15 +33,15 @@ const used = (minute: number, day: number) =>
 const versions = (...pairs: [number, number][]) => current({ versions: new Map(pairs) });
 const answered = (createdAt: number) => current({ answeredAt: new Map([["03".repeat(32), createdAt]]) });
 const taken = (key: string) => current({ taken: new Set([key]) });
-const reading = (...read: ReadTeacher[]): Partial<AnsweredCall> => ({ read });
+const reading = (...read: TeacherPrecondition[]): Partial<CallCommit> => ({ read });
 const one = { id: 1, version: 4 };
 const two = { id: 2, version: 9 };
 
 type Case = [
   what: string,
-  call: Partial<AnsweredCall>,
+  call: Partial<CallCommit>,
   now: PreconditionValues,
-  broken: keyof typeof preconditions | null,
+  broken: keyof typeof callPreconditions | null,
 ];
 
 // biome-ignore format: a table reads better in rows
@@ -66,36 +66,38 @@ const cases: Case[] = [
   ["a call that costs more of the day than there is", costing(1, { ofDay: 3 }), used(0, 98), "day"],
   ["a call that costs nothing of windows above their limits", costing(0), used(11, 101), null],
   ["an unused idempotency key", keyed(at), current(), null],
-  ["an idempotency key whose answer is kept", keyed(at + keepIdempotencyMs), answered(at), "idempotency"],
-  ["an idempotency key whose answer is not kept", keyed(at + keepIdempotencyMs + 1), answered(at), null],
+  ["an idempotency key whose answer is kept", keyed(at + idempotencyRetentionMs), answered(at), "idempotency"],
+  ["an idempotency key whose answer is not kept", keyed(at + idempotencyRetentionMs + 1), answered(at), null],
 ];
 
 test.each(cases)(
   "checkPreconditions returns the broken precondition, or null if all hold, of a call with %s",
   (_what, call, now, broken) => {
-    expect(checkPreconditions(aCall(call), now)).toBe(broken);
+    expect(checkCallPreconditions(aCall(call), now)).toBe(broken);
     // Without its precondition, and with nothing else changed, the call is stored.
     if (broken === null) return;
-    expect(checkPreconditions(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
+    expect(
+      checkCallPreconditions(aCall(call), now, { ...callPreconditions, [broken]: () => true }),
+    ).toBeNull();
   },
 );
 
 test("each precondition of a call is broken by one of the test's cases", () => {
   const broken = cases.map(([, , , name]) => name);
-  expect(broken).toEqual(expect.arrayContaining(Object.keys(preconditions)));
+  expect(broken).toEqual(expect.arrayContaining(Object.keys(callPreconditions)));
 });
 
 test("a stored call charges the quota and uses its idempotency key for the later calls of its group", () => {
   const now = used(8, 0);
-  expect(checkPreconditions(aCall(keyed(at)), now)).toBeNull();
-  expect(checkPreconditions(aCall(keyed(at + 1)), now)).toBe("idempotency");
-  expect(checkPreconditions(aCall(), now)).toBeNull();
-  expect(checkPreconditions(aCall(), now)).toBe("minute");
+  expect(checkCallPreconditions(aCall(keyed(at)), now)).toBeNull();
+  expect(checkCallPreconditions(aCall(keyed(at + 1)), now)).toBe("idempotency");
+  expect(checkCallPreconditions(aCall(), now)).toBeNull();
+  expect(checkCallPreconditions(aCall(), now)).toBe("minute");
   expect([...now.used.values()]).toEqual([10, 2]);
 });
 
 test("a refused call charges nothing and does not use its idempotency key", () => {
   const now = used(10, 5);
-  expect(checkPreconditions(aCall(keyed(at)), now)).toBe("minute");
+  expect(checkCallPreconditions(aCall(keyed(at)), now)).toBe("minute");
   expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
 });

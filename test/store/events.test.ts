@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
-import { type EventFilter, teacherChoices } from "../../src/domain/event-filter.ts";
+import { type EventFilter, teacherFilters } from "../../src/domain/event-filter.ts";
 import { createEvent } from "../../src/domain/events.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
-import { eventStatements } from "../../src/store/events.ts";
+import { makeEventStatements } from "../../src/store/events.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../harness/samples.ts";
@@ -35,7 +35,7 @@ describeDrivers("events", (_kind, database) => {
     for (const partnerId of partnerIds) {
       const { disabledAt } = await partners.disable(partnerId, isLikely(0.25) ? at : null);
       await webhooks.remove(partnerId);
-      const teachers = teacherChoices[below(3)] ?? "all";
+      const teachers = teacherFilters[below(3)] ?? "all";
       const eventFilter = { events: eventTypes.filter(() => isLikely(0.5)), teachers };
       const hasEndpoint = isLikely(0.8);
       const endpoint = { partnerId, url: "http://127.0.0.1:9/", secret: new Uint8Array(32), at };
@@ -89,7 +89,7 @@ describeDrivers("events", (_kind, database) => {
       id: 1 + below(teacherCount),
       events: Array.from({ length: below(3) }, drawEvent),
     }));
-    await driver.batch(eventStatements(teachers));
+    await driver.batch(makeEventStatements(teachers));
     return teachers.flatMap(({ id, events }) =>
       events.map(({ eventId, eventType }) => ({ teacherId: id, eventType, eventId })),
     );

@@ -4,10 +4,10 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { systemClock } from "../../src/domain/clock.ts";
-import { importRegister } from "../../src/domain/import/import.ts";
+import { importIntoRegister } from "../../src/domain/import/import.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { openFile } from "../../src/store/driver/file.ts";
-import { makeSchema } from "../../src/store/driver/schema.ts";
+import { openDatabaseFile } from "../../src/store/driver/file.ts";
+import { applySchema } from "../../src/store/driver/schema.ts";
 import { createImportHistory, createImportStore, type ImportStore } from "../../src/store/imports.ts";
 import { createTeacherStore, type TeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
@@ -31,7 +31,7 @@ for (const kind of driverKinds) {
     beforeEach(async () => {
       database = await kind.create();
       driver = await database.open();
-      await makeSchema(driver);
+      await applySchema(driver);
       imports = createImportStore(driver, folder);
       teachers = createTeacherStore(driver);
     });
@@ -46,7 +46,7 @@ for (const kind of driverKinds) {
     const add = (rows: readonly Cells[]) => {
       const input = { name: "extract.csv", bytes: bytesOf(csv(rows)) };
       const own = { teachers, imports, blindIndex, calendar: lagos, clock: systemClock, actor: "test" };
-      return importRegister(input, own, { maxChunkRows: 50, allowChange: true });
+      return importIntoRegister(input, own, { maxChunkRows: 50, allowChange: true });
     };
 
     test("an import inserts and updates teachers, and does not write unchanged ones", async () => {
@@ -143,7 +143,7 @@ for (const kind of driverKinds) {
       // The file alone, without its log.
       const [main] = await driver.query("PRAGMA database_list");
       await copyFile(String(main?.file), join(folder, "copy.db"));
-      const copy = await openFile({ file: join(folder, "copy.db") });
+      const copy = await openDatabaseFile({ file: join(folder, "copy.db") });
       const found = await copy.query("SELECT count(*) AS n FROM teachers WHERE reg_no GLOB 'L/*'");
       await copy.close();
       await imports.tune(false);

@@ -1,17 +1,17 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { Stores } from "../../cli/open.ts";
-import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import { planWrite } from "../../src/domain/teachers/store.ts";
+import type { Attestation, CallCommit } from "../../src/domain/attestations.ts";
+import { idempotencyRetentionMs } from "../../src/domain/idempotency.ts";
+import { planTeacherWrite } from "../../src/domain/teachers/store.ts";
 import type {
-  ReadTeacher,
   StoredTeacher,
   TeacherContent,
+  TeacherPrecondition,
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
-import { makeCallWriter, preconditions } from "../../src/store/calls.ts";
+import { callPreconditions, makeCallWriter } from "../../src/store/calls.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
-import { storeWrites } from "../../src/store/teacher-writes.ts";
+import { storeCheckedWrites } from "../../src/store/teacher-writes.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
@@ -63,7 +63,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     const charge = { partnerId: "guarded", starts, calls: 1, limits: { minute: 5, day: 5 } };
     const kept = { id: new Uint8Array(32).fill(66), fingerprint: new Uint8Array(32), headers: {}, body: "b" };
     await attest(driver, anAnswer(), { idempotency: { ...kept, createdAt: at } });
-    const broken: Record<keyof typeof preconditions, Partial<AnsweredCall>> = {
+    const broken: Record<keyof typeof callPreconditions, Partial<CallCommit>> = {
       revision: { revision: (await revision()) - 1 },
       record: { read: [{ id: teacher.id, version: teacher.version + 1 }] },
       nobody: { read: [other] },
@@ -74,13 +74,13 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     reportTries({ preconditions: Object.keys(broken).length });
     for (const [name, changes] of Object.entries(broken)) {
       expect([name, await attest(driver, anAnswer(), changes)]).toEqual([name, null]);
-      const without = makeCallWriter({ ...preconditions, [name]: () => true });
+      const without = makeCallWriter({ ...callPreconditions, [name]: () => true });
       expect([name, await attest(driver, anAnswer(), changes, without)]).toEqual([name, expect.anything()]);
     }
     await driver.batch([bind("DELETE FROM idempotency")]);
   });
 
-  async function isStored(changes: Partial<AnsweredCall>, answers = anAnswer()): Promise<boolean> {
+  async function isStored(changes: Partial<CallCommit>, answers = anAnswer()): Promise<boolean> {
     const before = await left();
     const used = await attest(driver, answers, changes);
     if (used === null) expect(await left()).toEqual(before);
@@ -94,7 +94,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     const { teachers } = stores;
     const before = await teachers.findStored({ by: "regNo", value: regNo });
     const content = { ...aTeacher(regNo), ...before, ...changes };
-    expect(await teachers.apply([planWrite(before, content, how)])).toEqual([true]);
+    expect(await teachers.apply([planTeacherWrite(before, content, how)])).toEqual([true]);
     const stored = await teachers.findStored({ by: "regNo", value: regNo });
     if (stored === null) throw new Error("not stored");
     return stored;
@@ -127,15 +127,18 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   const how = { action: "import", actor: "test", calendar: lagos, at } as const;
 
   async function importName(read: StoredTeacher): Promise<void> {
-    const write = { ...planWrite(read, { ...read, name: "Other" }, how), changed: ["name"] as const };
-    await driver.write((tx) => storeWrites(tx, [write]));
+    const write = { ...planTeacherWrite(read, { ...read, name: "Other" }, how), changed: ["name"] as const };
+    await driver.write((tx) => storeCheckedWrites(tx, [write]));
   }
 
   const ways: [string, (read: StoredTeacher) => Promise<unknown>][] = [
     ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
     ["the hiding of a teacher", (read) => put(read.regNo, { hidden: true })],
     ["an import", importName],
-    ["the sweep", (read) => stores.teachers.apply([planWrite(read, read, { ...how, action: "sweep" })])],
+    [
+      "the sweep",
+      (read) => stores.teachers.apply([planTeacherWrite(read, read, { ...how, action: "sweep" })]),
+    ],
   ];
 
   test.each(ways)("an answer is refused if %s changed the record that it shows", async (what, change) => {
@@ -171,17 +174,20 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     const record = (createdAt: number, body: string) => ({ idempotency: { ...keyed, createdAt, body } });
     const kept = async () => (await driver.query("SELECT body FROM idempotency")).map(({ body }) => body);
     expect(await isStored(record(at, "first"))).toBe(true);
-    expect(await isStored(record(at + keepIdempotencyMs, "second"))).toBe(false);
+    expect(await isStored(record(at + idempotencyRetentionMs, "second"))).toBe(false);
     expect(await kept()).toEqual(["first"]);
-    const later = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 1, "third"));
+    const later = await attest(driver, anAnswer(), record(at + idempotencyRetentionMs + 1, "third"));
     expect([later !== null, await kept()]).toEqual([true, ["third"]]);
     const lose = `INSERT INTO signing_keys (kid, state, public_jwk, created_at, published_at)
       VALUES ('lost', 'compromised', '{}', 1, 1)`;
     await driver.batch([bind(lose), bind("UPDATE idempotency SET kid = 'lost'")]);
-    const again = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 2, "fourth"));
+    const again = await attest(driver, anAnswer(), record(at + idempotencyRetentionMs + 2, "fourth"));
     expect([again !== null, await kept()]).toEqual([true, ["fourth"]]);
     const { find, prune } = stores.idempotencyStore;
-    const [last, fourth] = [at + keepIdempotencyMs + 2, record(at + keepIdempotencyMs + 2, "fourth")];
+    const [last, fourth] = [
+      at + idempotencyRetentionMs + 2,
+      record(at + idempotencyRetentionMs + 2, "fourth"),
+    ];
     expect(await find(fourth.idempotency.id)).toEqual(fourth.idempotency);
     expect(await find(new Uint8Array(32))).toBeNull();
     expect([await prune(last, 9), await prune(last + 1, 0), (await kept()).length]).toEqual([0, 0, 1]);
@@ -199,7 +205,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
       ...Array.from({ length: 10 }, (_, n): UniqueKey => ({ by: "tId", value: 880_000 + n })),
       ...ninIndexes.map((value): UniqueKey => ({ by: "nin", value })),
     ];
-    const read = async (): Promise<ReadTeacher[]> =>
+    const read = async (): Promise<TeacherPrecondition[]> =>
       (await teachers.findEach(keys)).map((one, index) => one ?? (keys[index] as UniqueKey));
     const limits = { minute: 1_000, day: 1_000 };
     const charge = { partnerId: "batches", starts: { minute: 600_000, day: 0 }, calls: 100, limits };

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { isDueByCalendar } from "../../src/domain/sweep.ts";
+import { isAnnouncementDue } from "../../src/domain/sweep.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import {
   contentFields,
@@ -158,7 +158,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
       const sql = `SELECT reg_no, ${columns.licenseStatusSql("?1")} AS status FROM teachers`;
       const found = new Map((await driver.query(sql, [today])).map((row) => [row.reg_no, row.status]));
       for (const teacher of all) expect(found.get(teacher.regNo)).toBe(licenseStatusOn(teacher, today));
-      const due = all.filter((teacher) => isDueByCalendar(teacher, today)).map(({ regNo }) => regNo);
+      const due = all.filter((teacher) => isAnnouncementDue(teacher, today)).map(({ regNo }) => regNo);
       const listed = (await teachers.dueByCalendar(today, 1000)).map(({ regNo }) => regNo);
       expect(listed.sort()).toEqual(due.sort());
       expect(await teachers.countDue(today)).toBe(due.length);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ConflictError } from "../../src/domain/configuration.ts";
-import { keepPartnerEventsMs, prunePartnerEvents } from "../../src/domain/event-filter.ts";
+import { partnerEventRetentionMs, prunePartnerEvents } from "../../src/domain/event-filter.ts";
 import { bind } from "../../src/store/driver/driver.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
 import { describeDrivers } from "../harness/drivers.ts";
@@ -73,7 +73,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     const driver = database.driver();
     const { partners, partnerEvents } = database.stores();
     const now = 100 * 86_400_000;
-    const limit = now - keepPartnerEventsMs;
+    const limit = now - partnerEventRetentionMs;
     // `late` has an old event after a kept one: kept events have no gap. `busy` has more events than one step deletes.
     const rows: Record<string, number[]> = {
       quiet: [1, 2, 3],

@@ -18,7 +18,7 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
 ];
 
 /** Finds the columns that contradict the JWS; none for a good row. @returns `jws` if the JWS is unreadable */
-export function findContradictions(row: AttestedRow): string[] {
+export function findContradictingColumns(row: AttestedRow): string[] {
   const { kid } = parse(row.jws.split(".", 1)[0] ?? "") ?? {};
   const claims = readSignedClaims(row.jws);
   if (typeof kid !== "string" || claims === null) return ["jws"];
@@ -56,13 +56,13 @@ function parse(part: string): Record<string, unknown> | null {
 
 type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
-/** Opens public keys by their kid, for {@link findForgery}. @param keys all keys that the service ever signed with */
+/** Opens public keys by their kid, for {@link findSignatureFault}. @param keys all keys that the service ever signed with */
 export function importPublicKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
   return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
 }
 
 /** Verifies the signature of an attestation. @returns what is wrong with it; null for a valid signature */
-export function findForgery({ jws, kid }: AttestedRow, keys: OpenedKeys): string | null {
+export function findSignatureFault({ jws, kid }: AttestedRow, keys: OpenedKeys): string | null {
   const key = keys.get(kid);
   if (key === undefined) return "no key of this service signed it";
   const end = jws.lastIndexOf(".");

@@ -10,16 +10,22 @@ import { isSameHash } from "../../partner/merkle-proof.ts";
 import type { AttestedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
-import { findContradictions, findForgery, importPublicKeys } from "./audit-rows.ts";
-import { describeLoss } from "./checkpoint.ts";
-import { findPredecessorLine, isOwnLog, makePredecessorLine, openStoredCheckpoint, readHead } from "./log.ts";
+import { findContradictingColumns, findSignatureFault, importPublicKeys } from "./audit-rows.ts";
+import { describeLostEntries } from "./checkpoint.ts";
+import {
+  findPredecessorLine,
+  isOwnLog,
+  makePredecessorLine,
+  readCheckpointHead,
+  verifyStoredCheckpoint,
+} from "./log.ts";
 import { verifyRetentionNote } from "./retention.ts";
 import {
+  bytesPerHash,
   createRootBuilder,
-  hashBytes,
   hashesPerTile,
-  leafHash,
-  missingLeafHash,
+  leafHashOf,
+  leafHashOfMissing,
   type TileAddress,
   tileHashAt,
 } from "./tree.ts";
@@ -36,7 +42,7 @@ type AuditFinding = {
   readonly says: string;
 };
 
-export type AuditResult = NonNullable<Awaited<ReturnType<typeof auditLog>>>;
+export type AuditResult = NonNullable<Awaited<ReturnType<typeof auditEvidenceLog>>>;
 
 type AuditDependencies = {
   readonly store: LogStore;
@@ -69,15 +75,15 @@ const maxClockSkewSeconds = 120;
  * @returns null if there is neither a log nor a pinned checkpoint
  * @throws TvsError INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
-export async function auditLog(dependencies: AuditDependencies) {
+export async function auditEvidenceLog(dependencies: AuditDependencies) {
   const { store, pinned, secrets, onProgress } = dependencies;
   const findings: AuditFinding[] = [];
   let found = 0;
   const report: Report = (what, position, says, verificationId = null) => {
     if (found++ < maxListed) findings.push({ what, position, verificationId, says });
   };
-  const loss = await describeLoss(pinned, dependencies);
-  if (loss !== null) report("BEHIND", readHead(pinned)?.size ?? null, loss);
+  const loss = await describeLostEntries(pinned, dependencies);
+  if (loss !== null) report("BEHIND", readCheckpointHead(pinned)?.size ?? null, loss);
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
   if (logs.length === 0 && pinned === null) return null;
@@ -107,7 +113,7 @@ export async function auditLog(dependencies: AuditDependencies) {
       const leaf = index < size ? tileHashAt(leaves, index) : undefined;
       rows.check(index, row, leaf);
       if (leaf !== undefined) tree.push(leaf);
-      checkpoints.compare(index + 1, leaf?.length === hashBytes ? tree.root : null);
+      checkpoints.compare(index + 1, leaf?.length === bytesPerHash ? tree.root : null);
     }
     // A row with a forged id may be far above the others. The audit does not visit the empty ids below that row.
     if (read.length === 0 && from >= size) break;
@@ -149,14 +155,14 @@ function createRowCheck(
     issuedBefore = row.issuedAt;
     if (!allSignatures && !isOutOfOrder && index < signed) return null;
     verified++;
-    return findForgery(row, opened);
+    return findSignatureFault(row, opened);
   }
 
   function wrongIn(index: number, row: AttestedRow, leaf: Uint8Array | undefined): string | null {
     compared++;
-    if (leaf !== undefined && !isSameHash(leafHash(row.jws), leaf))
+    if (leaf !== undefined && !isSameHash(leafHashOf(row.jws), leaf))
       return "does not fit its leaf: it was changed, or one was removed or inserted here";
-    const columns = findContradictions(row);
+    const columns = findContradictingColumns(row);
     if (columns.length > 0) return `contradicts its signed result in ${columns.join(", ")}`;
     const forgery = forgeryOf(index, row);
     return forgery === null ? null : `was inserted: ${forgery}`;
@@ -167,7 +173,7 @@ function createRowCheck(
       deleted++;
       return null;
     }
-    const hadNoLeaf = leaf === undefined || isSameHash(leaf, missingLeafHash(index + 1));
+    const hadNoLeaf = leaf === undefined || isSameHash(leaf, leafHashOfMissing(index + 1));
     return hadNoLeaf ? "was removed before it was logged, or those after it were inserted" : "was removed";
   }
 
@@ -249,7 +255,7 @@ function createCheckpointCheck(
     async readTo(size: number): Promise<void> {
       while (!isRead && newest !== null && (before?.size ?? 0) <= size) {
         const page = await store.after(before ?? { size: 0, log: 0 }, newest.size, checkpointsAtOnce);
-        const opened = await Promise.all(page.map((stored) => openStoredCheckpoint(stored, own)));
+        const opened = await Promise.all(page.map((stored) => verifyStoredCheckpoint(stored, own)));
         for (const [at, stored] of page.entries()) check(stored, opened[at] ?? null);
         isRead = page.length < checkpointsAtOnce;
       }
@@ -283,7 +289,7 @@ async function checkPinnedIsStored(
   logs: readonly Log[],
   report: Report,
 ): Promise<void> {
-  const [log, head] = [logs.at(-1), readHead(pinned)];
+  const [log, head] = [logs.at(-1), readCheckpointHead(pinned)];
   if (log === undefined || head?.origin !== log.origin) return;
   const { size } = head;
   const isStored = async () =>

@@ -4,35 +4,35 @@
  * the committed attestations, and a transaction decides which checkpoint is stored (decision D13.2).
  */
 
-import { readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
+import { signCheckpoint, splitLogOrigin, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isConsistent, isSameHash } from "../../partner/merkle-proof.ts";
 import type { Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
-import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
+import type { PinnedCheckpointStore } from "../../store/evidence/pinned-checkpoint.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import { repeat, runAndPause } from "../serial.ts";
+import { runAndPause, startRepeating } from "../serial.ts";
 import {
   createLog,
   decryptCheckpointKey,
   findPredecessorLine,
-  isEarlierNote,
+  isEarlierCheckpoint,
   isOwnLog,
-  leafHashPrefix,
+  leafHashPrefixOf,
   makePredecessorLine,
-  openStoredCheckpoint,
-  readHead,
-  requireHead,
+  readCheckpointHead,
+  requireCheckpointHead,
+  verifyStoredCheckpoint,
 } from "./log.ts";
 import { signRetentionNote, verifyRetentionNote } from "./retention.ts";
 import {
   appendToTree,
   computeRoot,
-  consistencyProof,
   hasRoot,
-  leafHash,
-  missingLeafHash,
-  readLeaf,
+  leafHashOf,
+  leafHashOfMissing,
+  makeConsistencyProof,
+  readLeafHash,
 } from "./tree.ts";
 
 /** How many leaves one transaction appends. It takes a few milliseconds, for which the commits of calls wait. */
@@ -45,7 +45,7 @@ const longestAheadSeconds = 86_400;
 
 type LogDependencies = {
   readonly store: LogStore;
-  readonly pinned: PinnedCheckpoint;
+  readonly pinned: PinnedCheckpointStore;
   readonly secrets: Pick<Secrets, "open" | "mac">;
   readonly clock: Clock;
   /** Called with the id of an attestation that was removed before it got a leaf. */
@@ -106,10 +106,10 @@ export function createLogWriter(dependencies: LogDependencies) {
     const note = pinned.read();
     await refuseLoss(note, dependencies);
     const newest = await readNewest(dependencies);
-    if (note !== null && (newest === null || isEarlierNote(newest.note, note)))
+    if (note !== null && (newest === null || isEarlierCheckpoint(newest.note, note)))
       return storePinned(note, newest, dependencies);
     if (newest === null || newest.note === note) return;
-    if (!(await hasGrown(dependencies, requireHead(newest.note)))) return;
+    if (!(await hasGrown(dependencies, requireCheckpointHead(newest.note)))) return;
     if (note === null) onUnpinned?.();
     await pinned.write(newest.note);
   }
@@ -131,10 +131,10 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
   const ids = Array.from({ length: Math.min(last - size, leavesOfCommit) }, (_, at) => size + 1 + at);
   const leaves = ids.map((id) => {
     const jws = jwsOf.get(id);
-    return jws === undefined ? missingLeafHash(id) : leafHash(jws);
+    return jws === undefined ? leafHashOfMissing(id) : leafHashOf(jws);
   });
   const tiles = await appendToTree(size, leaves, store.tiles);
-  const isStored = await store.append(size, tiles, leaves.map(leafHashPrefix));
+  const isStored = await store.append(size, tiles, leaves.map(leafHashPrefixOf));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
   // If another process has appended first, it has appended the same leaves.
@@ -156,7 +156,7 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
   const newest = await store.newest();
   if (newest === null) return null;
   const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
-  const opened = await openStoredCheckpoint(newest, own);
+  const opened = await verifyStoredCheckpoint(newest, own);
   if (opened !== null) return { ...newest, signedAt: opened.seconds * 1000 };
   const message =
     "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
@@ -170,11 +170,11 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
  * @param dependencies `secrets` is null if the master key is not at hand ({@link isOwnLog})
  * @returns null if nothing is lost
  */
-export async function describeLoss(
+export async function describeLostEntries(
   note: string | null,
   { store, secrets }: { store: LogStore; secrets: Pick<Secrets, "mac"> | null },
 ): Promise<string | null> {
-  const pinned = note === null ? null : requireHead(note);
+  const pinned = note === null ? null : requireCheckpointHead(note);
   const [logs, figures] = [await store.logs(), await store.figures()];
   const log = logs.at(-1);
   if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
@@ -186,7 +186,7 @@ export async function describeLoss(
   if (origin !== log.origin) return isSucceeded(pinned, logs, secrets) ? null : `it has no log ${origin}`;
   const reached = figures.size + figures.waiting;
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
-  if ((await openStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
+  if ((await verifyStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
   // If leaves are missing that can still be appended, `refuseLoss` appends them and calls this function again.
   if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
@@ -201,14 +201,14 @@ async function isLastOther(store: LogStore, size: number): Promise<boolean> {
   const [row] = size === 0 ? [] : await store.attested(size, 1);
   // Retention may have deleted this row while later attestations wait for their leaves.
   if (row?.id !== size) return false;
-  const leaf = await readLeaf(size - 1, store.tiles);
-  return leaf === null || !isSameHash(leaf, leafHash(row.jws));
+  const leaf = await readLeafHash(size - 1, store.tiles);
+  return leaf === null || !isSameHash(leaf, leafHashOf(row.jws));
 }
 
 /** Whether a later log of this register names the pinned checkpoint, or a larger one of the same log. */
 function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
-    const previous = readHead(log.previous);
+    const previous = readCheckpointHead(log.previous);
     const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
     return isNamed && isOwnLog(log, secrets);
   });
@@ -222,11 +222,11 @@ function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secre
 async function refuseLoss(note: string | null, dependencies: LogDependencies): Promise<void> {
   const { store } = dependencies;
   const refuse = async () => {
-    const loss = await describeLoss(note, dependencies);
+    const loss = await describeLostEntries(note, dependencies);
     if (loss !== null) throw behind(loss);
   };
   await refuse();
-  const [log, head] = [(await store.logs()).at(-1), readHead(note)];
+  const [log, head] = [(await store.logs()).at(-1), readCheckpointHead(note)];
   if (head === null || head.origin !== log?.origin || (await store.size()) >= head.size) return;
   while ((await store.size()) < head.size && (await appendLeaves(dependencies)) > 0);
   await refuse();
@@ -238,10 +238,12 @@ async function refuseLoss(note: string | null, dependencies: LogDependencies): P
  * @throws TvsError LOG_BEHIND if the tree does not begin with the pinned tree
  */
 async function hasGrown({ store, pinned }: LogDependencies, { origin, size, root }: TreeHead) {
-  const kept = readHead(pinned.read());
+  const kept = readCheckpointHead(pinned.read());
   if (kept === null || kept.origin !== origin) return true;
   if (kept.size > size) return false;
-  const hashes = (await consistencyProof(kept.size, size, store.tiles)).map((hash) => new Uint8Array(hash));
+  const hashes = (await makeConsistencyProof(kept.size, size, store.tiles)).map(
+    (hash) => new Uint8Array(hash),
+  );
   const proof = { from: kept.size, to: size, fromRoot: kept.root, toRoot: root, hashes };
   if (!(await isConsistent(proof))) throw behind(`its first ${kept.size} entries are others`);
   return true;
@@ -252,16 +254,16 @@ async function hasGrown({ store, pinned }: LogDependencies, { origin, size, root
  * somebody removed it. If earlier ones were removed too, an audit finds the gap.
  */
 async function storePinned(note: string, newest: StoredCheckpoint | null, { store }: LogDependencies) {
-  const [log, head] = [(await store.logs()).at(-1), requireHead(note)];
+  const [log, head] = [(await store.logs()).at(-1), requireCheckpointHead(note)];
   if (log === undefined || head.origin !== log.origin) return;
   // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
   if (
     newest?.log === log.number &&
-    findPredecessorLine(requireHead(newest.note)) === findPredecessorLine(head)
+    findPredecessorLine(requireCheckpointHead(newest.note)) === findPredecessorLine(head)
   )
     return;
   const row = { log: log.number, size: head.size, note };
-  const opened = await openStoredCheckpoint(row, [log]);
+  const opened = await verifyStoredCheckpoint(row, [log]);
   if (opened !== null) await store.addCheckpoint({ ...row, signedAt: opened.seconds * 1000 }, newest);
 }
 
@@ -308,7 +310,7 @@ export function startLogBuilding({ writer, store, clock, onError }: Building) {
     }
   }
 
-  const stop = repeat(look, { everyMs: pollIntervalMs, onError });
+  const stop = startRepeating(look, { everyMs: pollIntervalMs, onError });
   return async () => {
     await stop();
     const figures = await store.figures().catch(() => null);
@@ -326,7 +328,7 @@ async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
     if (row?.id === end && !(await isLastOther(store, end))) break;
   }
   for (let one = await store.before({ size: end + 1, log: 0 }); one !== null; one = await store.before(one)) {
-    const opened = await openStoredCheckpoint(one, own);
+    const opened = await verifyStoredCheckpoint(one, own);
     if (opened !== null && (await hasRoot(opened, store.tiles))) return one.size;
   }
   return 0;
@@ -350,10 +352,11 @@ export async function beginNextLog(
     const [note, retention] = [pinned.read(), await store.retention()];
     const isStoredLast =
       newest !== null &&
-      readHead(newest.note) !== null &&
-      (note === null || isEarlierNote(note, newest.note));
+      readCheckpointHead(newest.note) !== null &&
+      (note === null || isEarlierCheckpoint(note, newest.note));
     const previous = isStoredLast ? newest.note : note;
-    const number = 1 + Math.max(before?.number ?? 0, readOrigin(readHead(previous)?.origin ?? "").number);
+    const number =
+      1 + Math.max(before?.number ?? 0, splitLogOrigin(readCheckpointHead(previous)?.origin ?? "").number);
     const firstSize = await soundSize(dependencies);
     const log = createLog(dependencies, { number, reason, previous, firstSize });
     const deleted = before && retention !== null ? await verifyRetentionNote(retention, before) : null;

@@ -4,10 +4,10 @@ import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
 import {
   type CheckpointKey,
-  openCheckpoint,
-  readOrigin,
   readTreeHead,
+  splitLogOrigin,
   type TreeHead,
+  verifyCheckpoint,
 } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
@@ -15,15 +15,15 @@ import { formatVerifierKey, readNote, readVerifierKey } from "../../partner/sign
 import type { Log, LogFigures, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { equalBytes, type Secrets } from "../secrets.ts";
-import { consistencyProof, inclusionProof, readLeaf } from "./tree.ts";
+import { areBytesEqual, type Secrets } from "../secrets.ts";
+import { makeConsistencyProof, makeInclusionProof, readLeafHash } from "./tree.ts";
 
 export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
 /** The proof that a leaf is in a checkpoint's tree: index, tree size, audit path, and the checkpoint's signed note. */
-export type Inclusion = NonNullable<Awaited<ReturnType<EvidenceReader["inclusion"]>>>;
+export type LeafInclusionProof = NonNullable<Awaited<ReturnType<EvidenceReader["inclusion"]>>>;
 
 /** Makes a log's name from the issuer without its scheme. It has no space and no plus sign (C2SP signed-note). */
-export function originOf(issuer: string, number: number): string {
+export function logOriginOf(issuer: string, number: number): string {
   const { host, pathname } = new URL(issuer);
   const name = `${host}${pathname.replace(/\/+$/, "")}`.replaceAll("+", "%2B");
   return number === 1 ? `${name}/log` : `${name}/log/${number}`;
@@ -61,14 +61,14 @@ function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) 
  * @param secrets null if the master key is not at hand: then every log is accepted
  */
 export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
-  return secrets === null || equalBytes(macOf(log, secrets), log.mac);
+  return secrets === null || areBytesEqual(macOf(log, secrets), log.mac);
 }
 
 export function createLog(
   { secrets, issuer, clock }: Beginning,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,
 ): Log {
-  const origin = originOf(issuer, begun.number);
+  const origin = logOriginOf(issuer, begun.number);
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const pkcs8 = privateKey.export({ type: "pkcs8", format: "der" });
   const sealed = secrets.seal(pkcs8, origin);
@@ -91,23 +91,23 @@ export function findPredecessorLine({ extensions = [] }: Pick<TreeHead, "extensi
 }
 
 /** Reads a checkpoint without verifying it. @returns null if the note is not a checkpoint */
-export function readHead(note: string | null | undefined): TreeHead | null {
+export function readCheckpointHead(note: string | null | undefined): TreeHead | null {
   const signed = readNote(note ?? "");
   const head = signed instanceof Refusal ? signed : readTreeHead(signed.text);
   return head instanceof Refusal ? null : head;
 }
 
 /** Reads a checkpoint without verifying it. @throws TvsError INPUT_UNREADABLE */
-export function requireHead(note: string): TreeHead {
-  const found = readHead(note);
+export function requireCheckpointHead(note: string): TreeHead {
+  const found = readCheckpointHead(note);
   if (found !== null) return found;
   throw new TvsError("INPUT_UNREADABLE", "a checkpoint of the evidence log cannot be read");
 }
 
 /** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
-export function isEarlierNote(note: string, other: string): boolean {
-  const [one, another] = [requireHead(note), requireHead(other)];
-  const logs = readOrigin(one.origin).number - readOrigin(another.origin).number;
+export function isEarlierCheckpoint(note: string, other: string): boolean {
+  const [one, another] = [requireCheckpointHead(note), requireCheckpointHead(other)];
+  const logs = splitLogOrigin(one.origin).number - splitLogOrigin(another.origin).number;
   return logs < 0 || (logs === 0 && one.size < another.size);
 }
 
@@ -115,17 +115,17 @@ export function isEarlierNote(note: string, other: string): boolean {
 const lateCheckpointMs = 5 * 60_000;
 
 /** Computes how long (ms) the oldest uncovered attestation has waited for a checkpoint. @returns null if that is normal */
-export function checkpointLateness({ uncoveredSince }: LogFigures, now: number): number | null {
+export function checkpointDelayOf({ uncoveredSince }: LogFigures, now: number): number | null {
   if (uncoveredSince === null || now - uncoveredSince < lateCheckpointMs) return null;
   return now - uncoveredSince;
 }
 
-export function formatLeaves(size: number): string {
+export function formatLeafCount(size: number): string {
   return size === 1 ? "1 leaf" : `${size} leaves`;
 }
 
 /** Reads the first six bytes of a leaf hash as a number, the key in the index of leaf hashes. */
-export function leafHashPrefix(leafHash: Uint8Array): number {
+export function leafHashPrefixOf(leafHash: Uint8Array): number {
   return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
 }
 
@@ -134,7 +134,7 @@ type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly 
 /** Begins the first log if the register has none. If that log has no leaf, a new issuer replaces it by another log. */
 export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
-  const isNamed = found?.origin === originOf(beginning.issuer, 1);
+  const isNamed = found?.origin === logOriginOf(beginning.issuer, 1);
   if (found !== undefined && (isNamed || found.number > 1 || (await store.size()) > 0)) return;
   const log = createLog(beginning, { number: 1, reason: null, previous: null, firstSize: 0 });
   await store.begin(log, state, null);
@@ -143,8 +143,8 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
 /** Creates the reader of the log's public part: keys, checkpoints and proofs. */
 export function createEvidenceReader(store: LogStore) {
   async function find(wanted: Uint8Array): Promise<number | null> {
-    for (const id of await store.withPrefix(leafHashPrefix(wanted))) {
-      const leaf = await readLeaf(id - 1, store.tiles);
+    for (const id of await store.withPrefix(leafHashPrefixOf(wanted))) {
+      const leaf = await readLeafHash(id - 1, store.tiles);
       if (leaf !== null && isSameHash(leaf, wanted)) return id - 1;
     }
     return null;
@@ -163,13 +163,13 @@ export function createEvidenceReader(store: LogStore) {
       if (index === null || (size !== undefined && size <= index)) return null;
       const checkpoint = await store.covering(size ?? index + 1);
       if (checkpoint === null || (size !== undefined && checkpoint.size !== size)) return null;
-      const hashes = await inclusionProof(index, checkpoint.size, store.tiles);
+      const hashes = await makeInclusionProof(index, checkpoint.size, store.tiles);
       return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
     },
     /** Proves that a tree begins with an earlier one, 1 ≤ from ≤ to. @returns null if no checkpoint covers `to` */
     async consistency(from: number, to: number): Promise<Uint8Array[] | null> {
       const newest = await store.newest();
-      return newest === null || to > newest.size ? null : consistencyProof(from, to, store.tiles);
+      return newest === null || to > newest.size ? null : makeConsistencyProof(from, to, store.tiles);
     },
   };
 }
@@ -178,12 +178,12 @@ export function createEvidenceReader(store: LogStore) {
  * Verifies a stored checkpoint with the key of its own log.
  * @returns null if that key has not signed it, or its size is not that of its row
  */
-export async function openStoredCheckpoint(
+export async function verifyStoredCheckpoint(
   { log, size, note }: Pick<StoredCheckpoint, "log" | "size" | "note">,
   logs: readonly Log[],
 ) {
   const own = logs.find(({ number }) => number === log);
   const key = own && (await readVerifierKey(await verifierKeyOf(own)));
-  const opened = await openCheckpoint(note, key ? [key] : []);
+  const opened = await verifyCheckpoint(note, key ? [key] : []);
   return opened instanceof Refusal || opened.size !== size ? null : opened;
 }

@@ -5,32 +5,32 @@
  */
 
 import { Buffer } from "node:buffer";
-import { readCount } from "../../partner/log-checkpoint.ts";
+import { parseDecimalCount } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import { formatNote, keyIdOf, readNote, signatureTypes, verifyEd25519 } from "../../partner/signed-note.ts";
 import type { Log, LogStore } from "../../store/evidence/log.ts";
-import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
+import type { PinnedCheckpointStore } from "../../store/evidence/pinned-checkpoint.ts";
 import type { SettingsStore } from "../../store/settings.ts";
 import { type Clock, isoTime, timeOfUuid } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { equalBytes, type Secrets } from "../secrets.ts";
-import { repeat, runAndPause } from "../serial.ts";
+import { areBytesEqual, type Secrets } from "../secrets.ts";
+import { runAndPause, startRepeating } from "../serial.ts";
 import { readSignedClaims } from "./audit-rows.ts";
-import { decryptCheckpointKey, readHead } from "./log.ts";
-import { hashesPerTile, leafHash, missingLeafHash, provenLeaves, tileHashAt } from "./tree.ts";
+import { decryptCheckpointKey, readCheckpointHead } from "./log.ts";
+import { hashesPerTile, leafHashOf, leafHashOfMissing, readProvenLeaves, tileHashAt } from "./tree.ts";
 
 const dayMs = 86_400_000;
 /** A year is 366 days here, so that nothing is deleted a day early. */
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
-export const keepForever = "forever";
+export const foreverRetention = "forever";
 
 /** The shortest retention in ms: `tvs teachers revoke` lists the partners that got VALID in the last 90 days. */
 const leastRetentionMs = 90 * dayMs;
 
 /** Reads a retention: `forever`, or such as `3650d` or `7y`. @returns ms; null: forever @throws TvsError CONFIG_INVALID */
 export function parseRetention(text: string): number | null {
-  if (text === keepForever) return null;
+  if (text === foreverRetention) return null;
   const match = /^(\d{1,5})([dy])$/.exec(text);
   const ms = match === null ? 0 : Number(match[1]) * (unitMs[match[2] ?? "d"] ?? 0);
   if (ms >= leastRetentionMs) return ms;
@@ -39,21 +39,21 @@ export function parseRetention(text: string): number | null {
 }
 
 /** The setting with the retention, in the form that `parseRetention` reads. */
-export const retentionSetting = "keep_attestations";
+export const retentionSettingName = "keep_attestations";
 /** The setting with a MAC of the retention: only an operator with the master key decides what is deleted. */
-export const retentionTagSetting = "keep_attestations_mac";
+export const retentionMacSettingName = "keep_attestations_mac";
 
 /** Makes both settings of a retention: its text and its MAC. */
 export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac">): Record<string, string> {
   const tag = Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
-  return { [retentionSetting]: retention, [retentionTagSetting]: tag };
+  return { [retentionSettingName]: retention, [retentionMacSettingName]: tag };
 }
 
 /** Reads the stored retention. `isAuthentic`: its MAC is right, so somebody with the master key has set it. */
-export function readRetention(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
-  const retention = stored.get(retentionSetting) ?? keepForever;
-  const tag = retentionSettings(retention, secrets)[retentionTagSetting] ?? "";
-  const isAuthentic = equalBytes(Buffer.from(tag), Buffer.from(stored.get(retentionTagSetting) ?? ""));
+export function readRetentionSetting(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
+  const retention = stored.get(retentionSettingName) ?? foreverRetention;
+  const tag = retentionSettings(retention, secrets)[retentionMacSettingName] ?? "";
+  const isAuthentic = areBytesEqual(Buffer.from(tag), Buffer.from(stored.get(retentionMacSettingName) ?? ""));
   return { retention, isAuthentic };
 }
 
@@ -80,7 +80,7 @@ export async function verifyRetentionNote(note: string, log: Log): Promise<Delet
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
   const [first, origin, ...counts] = signed.text.split("\n");
-  const [position = null, issuedBefore = null] = counts.map(readCount);
+  const [position = null, issuedBefore = null] = counts.map(parseDecimalCount);
   if (first !== firstLine || origin !== log.origin || counts.length !== 3) return null;
   const [line] = signed.signatures;
   if (position === null || issuedBefore === null || line === undefined) return null;
@@ -103,7 +103,7 @@ export type RetentionState = Awaited<ReturnType<typeof readRetentionState>>;
 
 /** Reads the time before which attestations may be missing (`from`, ms; null if none is deleted), and the retention. */
 export async function readRetentionState({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
-  const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
+  const retention = (await settings.read()).get(retentionSettingName) ?? foreverRetention;
   const found = await readDeleted(evidence).catch(() => null);
   const from = found === null || found.deleted.position === 0 ? null : found.deleted.issuedBefore * 1000;
   return { from, retention };
@@ -113,14 +113,14 @@ export async function readRetentionState({ settings, evidence }: Pick<Retaining,
 const idAheadMs = dayMs;
 
 /** Whether retention may have deleted an attestation. @param id the id of the verification or of the request */
-export function mayBePruned({ from }: RetentionState, id: string): boolean {
+export function isPossiblyDeleted({ from }: RetentionState, id: string): boolean {
   const at = timeOfUuid(id);
   return from !== null && at !== null && at < from + idAheadMs;
 }
 
 /** Describes which attestations were deleted, for output that may lack them. */
 export function describeRetention({ from, retention }: RetentionState): string {
-  const setting = retention === keepForever ? "" : ` (they are kept for ${retention})`;
+  const setting = retention === foreverRetention ? "" : ` (they are kept for ${retention})`;
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
 }
 
@@ -128,7 +128,7 @@ type Retaining = {
   readonly evidence: LogStore;
   readonly settings: Pick<SettingsStore, "read">;
   readonly secrets: Pick<Secrets, "mac" | "open">;
-  readonly pinned: Pick<PinnedCheckpoint, "read">;
+  readonly pinned: Pick<PinnedCheckpointStore, "read">;
   readonly clock: Clock;
 };
 
@@ -151,7 +151,7 @@ const peopleInStep = 256;
  */
 export async function pruneAttestations(retaining: Retaining, isStopped = () => false) {
   const { clock, evidence, settings, secrets } = retaining;
-  const { retention, isAuthentic } = readRetention(await settings.read(), secrets);
+  const { retention, isAuthentic } = readRetentionSetting(await settings.read(), secrets);
   const keepMs = parseRetention(retention);
   let [deleted, held]: [number, number | null] = [0, null];
   if (keepMs === null) return { deleted, held };
@@ -175,7 +175,7 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
 /** Deletes the old attestations of one tile, the one with the first attestation that is not deleted yet. */
 async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<Step> {
   const over = { deleted: 0, isOver: true, held: null };
-  const [found, head] = [await readDeleted(evidence), readHead(pinned.read())];
+  const [found, head] = [await readDeleted(evidence), readCheckpointHead(pinned.read())];
   // The pinned checkpoint of an earlier log proves nothing here. The present log soon signs its first one.
   if (found === null || head?.origin !== found.log.origin) return over;
   const { log, note, deleted } = found;
@@ -189,11 +189,11 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
   const tile = Math.floor(deleted.position / hashesPerTile);
   const tileEnd = Math.min((tile + 1) * hashesPerTile, head.size);
   const end = Math.min(tileEnd, rows.at(-1)?.id ?? 0);
-  const leaves = await provenLeaves(tile, head, evidence.tiles);
+  const leaves = await readProvenLeaves(tile, head, evidence.tiles);
   let position = deleted.position;
   for (; leaves !== null && position < end; position++) {
     const [id, jws] = [position + 1, jwsOf.get(position + 1)];
-    const expected = jws === undefined ? missingLeafHash(id) : leafHash(jws);
+    const expected = jws === undefined ? leafHashOfMissing(id) : leafHashOf(jws);
     if (!isSameHash(tileHashAt(leaves, position), expected) || (jws !== undefined && !isOld(jws))) break;
   }
   const stopped = jwsOf.get(position + 1);
@@ -217,7 +217,7 @@ const pruneMs = 60_000;
  *   Step.held}, `onError` with an error; after an error the next run tries again
  * @returns a function that stops the work after the present step
  */
-export function startRetention(
+export function startAttestationPruning(
   dependencies: Retaining & {
     onPruned: (count: number) => void;
     onHeld: (id: number) => void;
@@ -234,5 +234,5 @@ export function startRetention(
     if (step.deleted > 0) onPruned(step.deleted);
   }
 
-  return repeat(prune, { everyMs: pruneMs, onError });
+  return startRepeating(prune, { everyMs: pruneMs, onError });
 }

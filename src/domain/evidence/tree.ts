@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 
-export const hashBytes = 32;
+export const bytesPerHash = 32;
 /** How many levels of the tree one level of tiles spans: a tile has 2^8 hashes. */
 const tileHeight = 8;
 export const hashesPerTile = 2 ** tileHeight;
@@ -17,7 +17,7 @@ export const hashesPerTile = 2 ** tileHeight;
 export type TileAddress = { readonly level: number; readonly position: number };
 export type Tile = TileAddress & { readonly hashes: Uint8Array };
 /** Reads tiles in the given order. The last tile of a level may have fewer hashes, and a missing tile is empty. */
-export type ReadTiles = (addresses: readonly TileAddress[]) => Promise<readonly Uint8Array[]>;
+export type TileReader = (addresses: readonly TileAddress[]) => Promise<readonly Uint8Array[]>;
 
 type Range = { readonly start: number; readonly end: number };
 
@@ -26,28 +26,28 @@ function sha256(bytes: string | Uint8Array): Uint8Array {
 }
 
 /** Buffers for the input of each hash. They are reused, because an audit computes millions of hashes. */
-const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(hashBytes)}`);
-const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(hashBytes)}`);
-const node = Buffer.alloc(1 + 2 * hashBytes, 1);
+const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(bytesPerHash)}`);
+const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(bytesPerHash)}`);
+const node = Buffer.alloc(1 + 2 * bytesPerHash, 1);
 
 function hashOfLeaf(leaf: Buffer, text: string): Uint8Array {
-  leaf.set(sha256(text), leaf.length - hashBytes);
+  leaf.set(sha256(text), leaf.length - bytesPerHash);
   return sha256(leaf);
 }
 
 /** Computes the leaf hash of an attestation. @param jws the compact JWS in the answer */
-export function leafHash(jws: string): Uint8Array {
+export function leafHashOf(jws: string): Uint8Array {
   return hashOfLeaf(attestationLeaf, jws);
 }
 
 /** Computes the leaf hash for an attestation that was removed before it got a leaf. @param id the attestation's id */
-export function missingLeafHash(id: number): Uint8Array {
+export function leafHashOfMissing(id: number): Uint8Array {
   return hashOfLeaf(missingLeaf, String(id));
 }
 
 function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   node.set(left, 1);
-  node.set(right, 1 + hashBytes);
+  node.set(right, 1 + bytesPerHash);
   return sha256(node);
 }
 
@@ -87,8 +87,8 @@ function subtreesOf({ start, end }: Range): SubtreeHash[] {
 /** Computes the root over 2^height hashes of a tile from `offset` on. @throws RangeError if the tile is too short */
 function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Array {
   if (height === 0) {
-    const found = tile.subarray(offset * hashBytes, (offset + 1) * hashBytes);
-    if (found.length !== hashBytes) throw new RangeError("the tile has no such hash");
+    const found = tile.subarray(offset * bytesPerHash, (offset + 1) * bytesPerHash);
+    if (found.length !== bytesPerHash) throw new RangeError("the tile has no such hash");
     return found;
   }
   const half = 2 ** (height - 1);
@@ -96,7 +96,7 @@ function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Arra
 }
 
 /** Computes the hash of each range, and reads all tiles for it at once. @throws RangeError if a tile lacks a hash */
-async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint8Array[]> {
+async function hashesOf(ranges: readonly Range[], read: TileReader): Promise<Uint8Array[]> {
   const parts = ranges.map(subtreesOf);
   const keyOf = ({ level, position }: TileAddress) => `${level} ${position}`;
   const addresses = [...new Map(parts.flat().map((address) => [keyOf(address), address])).values()];
@@ -108,14 +108,14 @@ async function hashesOf(ranges: readonly Range[], read: ReadTiles): Promise<Uint
 }
 
 /** Computes the root over the first `size` leaves (0: the hash of no bytes). @throws RangeError if a tile lacks a hash */
-export async function computeRoot(size: number, read: ReadTiles): Promise<Uint8Array> {
+export async function computeRoot(size: number, read: TileReader): Promise<Uint8Array> {
   if (size === 0) return sha256(new Uint8Array());
   const [root] = await hashesOf([{ start: 0, end: size }], read);
   return root as Uint8Array;
 }
 
 /** Whether the first `size` leaves have this root; false also if a tile lacks a hash. */
-export async function hasRoot({ size, root }: SignedTree, read: ReadTiles): Promise<boolean> {
+export async function hasRoot({ size, root }: SignedTree, read: TileReader): Promise<boolean> {
   try {
     return isSameHash(await computeRoot(size, read), root);
   } catch (error) {
@@ -129,7 +129,7 @@ export async function hasRoot({ size, root }: SignedTree, read: ReadTiles): Prom
  * @param index of the leaf, below `size`
  * @param size of the present tree or of an earlier one @throws RangeError if a tile lacks a hash
  */
-export function inclusionProof(index: number, size: number, read: ReadTiles): Promise<Uint8Array[]> {
+export function makeInclusionProof(index: number, size: number, read: TileReader): Promise<Uint8Array[]> {
   const isLeaf = ({ start, end }: Range) => end - start === 1;
   const tree = { start: 0, end: size };
   return hashesOf(
@@ -139,23 +139,23 @@ export function inclusionProof(index: number, size: number, read: ReadTiles): Pr
 }
 
 /** Makes the proof that a tree begins with an earlier one (RFC 6962, 2.1.2), for 1 ≤ from ≤ to. */
-export function consistencyProof(from: number, to: number, read: ReadTiles): Promise<Uint8Array[]> {
+export function makeConsistencyProof(from: number, to: number, read: TileReader): Promise<Uint8Array[]> {
   // The verifier knows the earlier root, so the proof omits it if it is the root of a subtree of the later tree.
   const stop = (subtree: Range) => (subtree.end !== from ? null : subtree.start === 0 ? [] : [subtree]);
   return hashesOf(siblingsTo(from, { start: 0, end: to }, stop), read);
 }
 
 /** Reads the hash of one leaf. @returns null if the tree has no such leaf */
-export async function readLeaf(index: number, read: ReadTiles): Promise<Uint8Array | null> {
+export async function readLeafHash(index: number, read: TileReader): Promise<Uint8Array | null> {
   const [tile = new Uint8Array()] = await read([{ level: 0, position: Math.floor(index / hashesPerTile) }]);
   const leaf = tileHashAt(tile, index);
-  return leaf.length === hashBytes ? leaf : null;
+  return leaf.length === bytesPerHash ? leaf : null;
 }
 
 /** Gets one hash of a tile. @param index of the hash in its level @returns an empty array if the tile is too short */
 export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
-  const offset = (index % hashesPerTile) * hashBytes;
-  return tile.subarray(offset, offset + hashBytes);
+  const offset = (index % hashesPerTile) * bytesPerHash;
+  return tile.subarray(offset, offset + bytesPerHash);
 }
 
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
@@ -165,7 +165,7 @@ type SignedTree = { readonly size: number; readonly root: Uint8Array };
  * tile above. The signed root was computed from the last tile of each level.
  * @returns the tile's leaves up to the size of the signed tree; null if they do not lead to the signed root
  */
-export async function provenLeaves(position: number, signed: SignedTree, read: ReadTiles) {
+export async function readProvenLeaves(position: number, signed: SignedTree, read: TileReader) {
   if (!(await hasRoot(signed, read))) return null;
   let leaves: Uint8Array | null = null;
   let below: { index: number; root: Uint8Array } | null = null;
@@ -174,9 +174,9 @@ export async function provenLeaves(position: number, signed: SignedTree, read: R
     const [tile = new Uint8Array()] = await read([{ level, position: index }]);
     const inLevel = Math.floor(signed.size / hashesPerTile ** level);
     const count = Math.min(hashesPerTile, inLevel - index * hashesPerTile);
-    if (count <= 0 || tile.length < count * hashBytes) return null;
+    if (count <= 0 || tile.length < count * bytesPerHash) return null;
     if (below !== null && !isSameHash(tileHashAt(tile, below.index), below.root)) return null;
-    leaves ??= tile.subarray(0, count * hashBytes);
+    leaves ??= tile.subarray(0, count * bytesPerHash);
     if (count < hashesPerTile) return leaves;
     below = { index, root: hashInTile(tile, 0, tileHeight) };
     index = Math.floor(index / hashesPerTile);
@@ -184,20 +184,20 @@ export async function provenLeaves(position: number, signed: SignedTree, read: R
 }
 
 /** Appends leaves to a tree of `size` leaves, in memory. @returns each tile that is new or has grown */
-export async function appendToTree(size: number, leaves: readonly Uint8Array[], read: ReadTiles) {
+export async function appendToTree(size: number, leaves: readonly Uint8Array[], read: TileReader) {
   const changed: Tile[] = [];
   let hashes = leaves;
   for (let level = 0, entries = size; hashes.length > 0; level++) {
     const roots: Uint8Array[] = [];
     let position = Math.floor(entries / hashesPerTile);
     const [last = new Uint8Array()] = await read([{ level, position }]);
-    let tile = last.subarray(0, (entries % hashesPerTile) * hashBytes);
+    let tile = last.subarray(0, (entries % hashesPerTile) * bytesPerHash);
     for (let at = 0; at < hashes.length; ) {
-      const room = hashesPerTile - tile.length / hashBytes;
+      const room = hashesPerTile - tile.length / bytesPerHash;
       tile = Buffer.concat([tile, ...hashes.slice(at, at + room)]);
       at += room;
       changed.push({ level, position, hashes: tile });
-      if (tile.length < hashesPerTile * hashBytes) break;
+      if (tile.length < hashesPerTile * bytesPerHash) break;
       roots.push(hashInTile(tile, 0, tileHeight));
       position++;
       tile = new Uint8Array();

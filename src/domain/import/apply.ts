@@ -1,19 +1,19 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { ImportedTeachers, ImportRun } from "../../store/imports.ts";
+import type { ImportRun, ImportTeacherAccess } from "../../store/imports.ts";
 import { isTvsError, TvsError } from "../errors.ts";
-import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { planWrite, type TeacherWrite } from "../teachers/store.ts";
+import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
+import { planTeacherWrite, type TeacherWrite } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import {
   addRegNoToIssue,
-  compareRows,
-  duplicateIssue,
+  compareRowsWithRegister,
+  createDuplicateIssue,
   type FileCheckInput,
   findKnownTeachers,
   type StagedRow,
 } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
-import { countRowLosses, noHoldings, sumHoldings } from "./losses.ts";
+import { addRowLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
@@ -39,7 +39,7 @@ type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
  * @returns the run after the last row
  * @throws TvsError REFUSED if another import has begun or `stop` is aborted, STORE_* with the number of applied rows
  */
-export async function applyStaged(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
+export async function applyStagedRows(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
   const { imports, staging, maxChunkRows, stop, onRow, addIssues } = context;
   let run = begun;
   let chunkRows = Math.min(firstRows, maxChunkRows);
@@ -52,7 +52,7 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
       const rows = staging.pending(run.applied, chunkRows);
       if (rows.length === 0) return run;
       const done = await imports.commit(run, (teachers) => planChunk(run, rows, { ...context, teachers }));
-      if (done === null) throw supersededError(run.applied);
+      if (done === null) throw createSupersededError(run.applied);
       const { planned, heldMs } = done;
       addIssues(planned.refused);
       run = planned.next;
@@ -73,31 +73,32 @@ export async function applyStaged(begun: ImportRun, context: ApplyContext): Prom
   }
 }
 
-export function supersededError(row: number): TvsError {
+export function createSupersededError(row: number): TvsError {
   return new TvsError("REFUSED", `another import has started; this one stopped after row ${row}`);
 }
 
-type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportedTeachers };
+type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportTeacherAccess };
 
 /** Plans the writes of a chunk, from the records as its transaction reads them. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
   const { calendar, clock, actor, announce, format, today } = context;
-  const effects = await compareRows(rows, await findCurrent(rows, context), context);
+  const effects = await compareRowsWithRegister(rows, await findCurrent(rows, context), context);
   const writes: TeacherWrite[] = [];
   const refused: ImportIssue[] = [];
   const lost = { ...noHoldings };
   let { inserted, updated, unchanged, events } = run;
   for (const effect of effects) {
     const { line, before, content, changed, taken } = effect;
-    if (taken.length > 0) refused.push(...taken.map((of) => duplicateIssue({ line, format, content }, of)));
+    if (taken.length > 0)
+      refused.push(...taken.map((of) => createDuplicateIssue({ line, format, content }, of)));
     else if (takesBack(effect, context.checkedAt))
       refused.push(addRegNoToIssue({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
     else if (changesNothing(effect)) unchanged++;
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
-      const write = { ...planWrite(before, content, change), changed };
+      const write = { ...planTeacherWrite(before, content, change), changed };
       writes.push(write);
-      countRowLosses(lost, effect, today);
+      addRowLosses(lost, effect, today);
       events += write.events.length;
       if (before === null) inserted++;
       else updated++;
@@ -127,9 +128,9 @@ async function findCurrent(
 ): Promise<Map<string, StoredTeacher>> {
   const known = await findKnownTeachers(teachers, rows);
   const today = calendar.dateAt(clock.now());
-  const findDue = () => [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
+  const findDue = () => [...known.values()].filter((teacher) => isAnnouncementDue(teacher, today));
   for (let due = findDue(); announce && due.length > 0; due = findDue()) {
-    await teachers.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
+    await teachers.apply(due.map((teacher) => planLicenseAnnouncement(teacher, { calendar, clock, actor })));
     for (const teacher of await teachers.findMany(due.map(({ regNo }) => regNo)))
       known.set(teacher.regNo, teacher);
   }

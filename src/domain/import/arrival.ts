@@ -6,17 +6,17 @@ import { TvsError } from "../errors.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import {
-  type ArrivedField,
   columnOfField,
+  type ExtractField,
   exportFields,
-  fieldLabel,
   type ImportField,
   type ImportFormat,
   importFields,
+  labelOfField,
   normalizeName,
 } from "./fields.ts";
 import { licenseWords, readLicenseStatus } from "./values.ts";
-import { isStatusName, maxStatusWords, meansWithdrawn } from "./words.ts";
+import { isStatusColumnName, isWithdrawalWord, maxStatusWords } from "./words.ts";
 
 /** An unknown column or JSON member, which is not imported. */
 type UnknownName = {
@@ -26,8 +26,8 @@ type UnknownName = {
   readonly near: ImportField | null;
 };
 
-export type ArrivedNames = {
-  readonly fields: ArrivedField[];
+export type ExtractFindings = {
+  readonly fields: ExtractField[];
   readonly unknown: UnknownName[];
   /** The numbers of the lines with a table's totals, which are not imported. */
   readonly totals: number[];
@@ -35,10 +35,10 @@ export type ArrivedNames = {
   readonly unread: UnreadColumn[];
 };
 
-export type Arrival = {
+export type ExtractSummary = {
   readonly format: ImportFormat;
   readonly rows: number;
-  readonly fields: ReadonlySet<ArrivedField>;
+  readonly fields: ReadonlySet<ExtractField>;
   readonly unknown: readonly UnknownName[];
 };
 
@@ -60,7 +60,7 @@ const fieldsByName = importFields
   .map((field) => ({ field, known: normalizeName(columnOfField[field]) }));
 
 /** Finds the field whose column name differs from `name` by few typing errors. @returns null if no field does */
-export function closestField(name: string): ImportField | null {
+export function findSimilarField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = normalizeName(name);
   const near = fieldsByName.find(
@@ -70,44 +70,44 @@ export function closestField(name: string): ImportField | null {
 }
 
 /** Returns `name`, or `otherwise` if `name` may be a person's data, as in the first row of a file without a header. */
-export function safeLabel(name: string, otherwise: string): string {
+export function redactLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
 /** Lists what an extract lacks, in comparison with the last import. @param last null before the first import */
-export function listMissingParts(arrival: Arrival, last: AppliedImport | null): MissingPart[] {
+export function listMissingParts(arrival: ExtractSummary, last: AppliedImport | null): MissingPart[] {
   const { rows, fields, unknown, format } = arrival;
   // `phone2` is a misspelled `phone` only in a file without the column `phone`.
   const misspelled = unknown.flatMap(({ label, near }) =>
     near === null || fields.has(near) ? [] : [{ label, near }],
   );
-  const reported = new Set<ArrivedField>(misspelled.map(({ near }) => near));
+  const reported = new Set<ExtractField>(misspelled.map(({ near }) => near));
   // Only an export of this register has the column `hidden`, and a file without the column hides or unhides nobody.
-  const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !reported.has(field);
+  const lacks = (field: ExtractField) => field !== "hidden" && !fields.has(field) && !reported.has(field);
   const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
   const missing: MissingPart[] = misspelled.map(({ label, near }) => {
-    return { kind: "misspelled", column: label, meant: fieldLabel(near, format) };
+    return { kind: "misspelled", column: label, meant: labelOfField(near, format) };
   });
   for (const field of expected)
     if (last?.fields.has(field) && lacks(field))
-      missing.push({ kind: "column", column: fieldLabel(field, format) });
+      missing.push({ kind: "column", column: labelOfField(field, format) });
   if (last === null && lacks("licenseExpiryDate"))
-    missing.push({ kind: "license", column: fieldLabel("licenseExpiryDate", format) });
+    missing.push({ kind: "license", column: labelOfField("licenseExpiryDate", format) });
   if (rows === 0 || rows * 2 < (last?.rows ?? 0))
     missing.push({ kind: "rows", rows, before: last?.rows ?? null });
   return missing;
 }
 
 /** Whether a file is an export of this register. An export lacks NINs and contacts, so these must not be expected. */
-function isExport(fields: Arrival["fields"]): boolean {
-  const written: readonly ArrivedField[] = [...exportFields, "profile"];
+function isExport(fields: ExtractSummary["fields"]): boolean {
+  const written: readonly ExtractField[] = [...exportFields, "profile"];
   return (
     exportFields.every((field) => fields.has(field)) && [...fields].every((field) => written.includes(field))
   );
 }
 
-export function describeMissing(missing: MissingPart): string {
+export function describeMissingPart(missing: MissingPart): string {
   switch (missing.kind) {
     case "misspelled":
       return `the column ${missing.column} is not known (did you mean ${missing.meant}?)`;
@@ -122,7 +122,7 @@ export function describeMissing(missing: MissingPart): string {
   }
 }
 
-export type UnreadColumn = ReturnType<typeof unreadColumn>;
+export type UnreadColumn = ReturnType<typeof createUnreadColumn>;
 
 const maxWordLength = 64;
 
@@ -130,7 +130,7 @@ const maxWordLength = 64;
  * @param label the column's name for messages
  * @param isOwn whether the column is the register's own `license_status`, read without a mapping
  */
-export function unreadColumn(name: string, label: string, isOwn: boolean) {
+export function createUnreadColumn(name: string, label: string, isOwn: boolean) {
   return {
     ...{ name, label, isOwn },
     /** The number of rows of each word. */
@@ -143,13 +143,13 @@ export function unreadColumn(name: string, label: string, isOwn: boolean) {
 }
 
 /** Counts a cell's word. After `maxStatusWords` different words only suspect ones are added. */
-export function countWord(column: UnreadColumn, cell: string): void {
+export function countColumnWord(column: UnreadColumn, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
   const { words, isOwn } = column;
   const isLong = word.length > maxWordLength;
   if (!words.has(word)) {
-    const isSuspect = isOwn ? "code" in readLicenseStatus(word) : !isLong && meansWithdrawn(word);
+    const isSuspect = isOwn ? "code" in readLicenseStatus(word) : !isLong && isWithdrawalWord(word);
     column.isSuspect ||= isSuspect;
     if (isLong || words.size >= (isSuspect ? 2 : 1) * maxStatusWords) {
       column.isTruncated = true;
@@ -161,7 +161,7 @@ export function countWord(column: UnreadColumn, cell: string): void {
 
 /** Whether a column seems to say whose licence was withdrawn. Without it these teachers would be shown as licensed. */
 function isOverlooked({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumn): boolean {
-  return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusName(name));
+  return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusColumnName(name));
 }
 
 /**
@@ -194,7 +194,7 @@ export function refuseUnreadStatusColumn(
 function describeWords({ words, isTruncated }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
-  const isShown = ([word]: readonly [string, number]) => safeLabel(word, "") !== "";
+  const isShown = ([word]: readonly [string, number]) => redactLabel(word, "") !== "";
   const others = all.reduce((sum, one) => sum + (isShown(one) ? 0 : one[1]), 0);
   const parts = all.filter(isShown).map(([word, count]) => `${word} (${rows(count)})`);
   if (others > 0) parts.push(`other values (${rows(others)})`);

@@ -1,22 +1,28 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Staging } from "../../store/staging.ts";
+import type { ImportStaging } from "../../store/staging.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
-import { fieldLabel, type ImportFormat } from "./fields.ts";
+import { type ImportFormat, labelOfField } from "./fields.ts";
 import type { ImportDependencies } from "./import.ts";
-import { countRowLosses, noHoldings } from "./losses.ts";
-import { changesNothing, checkContent, computeEffect, type RowEffect, type TeacherPatch } from "./patch.ts";
+import { addRowLosses, noHoldings } from "./losses.ts";
+import {
+  changesNothing,
+  computeRowEffect,
+  findContentIssues,
+  type RowEffect,
+  type TeacherPatch,
+} from "./patch.ts";
 import type { Extract } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
-import { type CheckedRow, regNoForMessages } from "./rows.ts";
+import { type CheckedRow, redactRegNo } from "./rows.ts";
 
 /** Rows that are checked together: one query reads the records of all of them. */
 const chunkRows = 500;
 
 export type FileCheckInput = ImportDependencies & {
-  readonly staging: Staging;
+  readonly staging: ImportStaging;
   readonly addIssues: (issues: readonly ImportIssue[]) => void;
   readonly announce: boolean;
   readonly liftRevocations: boolean;
@@ -34,10 +40,10 @@ export type StagedRow = RowEffect & {
 };
 
 /** The kind of an identifier that another row or teacher already has. */
-export type TakenIdentifier = "regNo" | "tId" | "nin";
+export type IdentifierKind = "regNo" | "tId" | "nin";
 
 /** The counts of a checked file: what it would change in the register. */
-export type CheckedFile = Awaited<ReturnType<typeof checkFile>>;
+export type FileCheckCounts = Awaited<ReturnType<typeof checkFile>>;
 
 function createTally() {
   return {
@@ -108,11 +114,11 @@ async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckCont
   });
   const known = await findKnownTeachers(context.teachers, readable);
   const accepted: (StagedRow & { readonly warnings: readonly ImportIssue[] })[] = [];
-  for (const row of await compareRows(readable, known, context)) {
-    const all = [...row.found, ...checkContent({ line: row.line, format }, row, today)];
+  for (const row of await compareRowsWithRegister(readable, known, context)) {
+    const all = [...row.found, ...findContentIssues({ line: row.line, format }, row, today)];
     const rejections = [
       ...all.filter(isRejection).map((issue) => addRegNoToIssue(issue, row.patch.regNo)),
-      ...row.taken.map((of) => duplicateIssue({ ...row, format }, of)),
+      ...row.taken.map((of) => createDuplicateIssue({ ...row, format }, of)),
     ];
     if (rejections.length === 0) accepted.push({ ...row, warnings: all });
     issues.push(...rejections);
@@ -120,7 +126,7 @@ async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckCont
   const duplicates = staging.add(accepted);
   for (const row of accepted) {
     const duplicate = duplicates.get(row.seq);
-    if (duplicate !== undefined) issues.push(duplicateIssue({ ...row, format }, duplicate));
+    if (duplicate !== undefined) issues.push(createDuplicateIssue({ ...row, format }, duplicate));
     else {
       issues.push(...row.warnings);
       count(row, context);
@@ -146,13 +152,13 @@ export async function findKnownTeachers(
  * Computes the effect of each row.
  * @returns the rows with their effects; `taken` lists the new identifiers that another teacher of the register has
  */
-export async function compareRows<T extends RowWithPatch>(
+export async function compareRowsWithRegister<T extends RowWithPatch>(
   rows: readonly T[],
   known: ReadonlyMap<string, StoredTeacher>,
-  context: Parameters<typeof computeEffect>[2] & { readonly teachers: Pick<TeacherStore, "findOwners"> },
+  context: Parameters<typeof computeRowEffect>[2] & { readonly teachers: Pick<TeacherStore, "findOwners"> },
 ) {
   const effects = rows.map((row) => {
-    const effect = computeEffect(known.get(row.patch.regNo) ?? null, row.patch, context);
+    const effect = computeRowEffect(known.get(row.patch.regNo) ?? null, row.patch, context);
     return { row, effect, keys: newKeys(effect) };
   });
   const owners = (await context.teachers.findOwners(effects.flatMap(({ keys }) => keys))).values();
@@ -171,22 +177,22 @@ function newKeys({ content, changed }: RowEffect): (UniqueKey & { readonly by: "
   ];
 }
 
-const duplicateCodes: Readonly<Record<TakenIdentifier, RejectionCode>> = {
+const duplicateCodes: Readonly<Record<IdentifierKind, RejectionCode>> = {
   regNo: "DUPLICATE_REG_NO",
   tId: "DUPLICATE_T_ID",
   nin: "DUPLICATE_NIN",
 };
 
-export function duplicateIssue(
+export function createDuplicateIssue(
   { line, format, content }: Pick<StagedRow, "line" | "content"> & { readonly format: ImportFormat },
-  of: TakenIdentifier,
+  of: IdentifierKind,
 ): ImportIssue {
-  return addRegNoToIssue({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
+  return addRegNoToIssue({ line, field: labelOfField(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
 /** Adds the registration number of the issue's row. Messages omit a number that may be personal data. */
 export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue {
-  return { ...issue, regNo: regNoForMessages(regNo), identity: regNo };
+  return { ...issue, regNo: redactRegNo(regNo), identity: regNo };
 }
 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
@@ -197,7 +203,7 @@ function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
     planned.unchanged++;
     return;
   }
-  countRowLosses(lost, row, today);
+  addRowLosses(lost, row, today);
   if (before === null) planned.inserted++;
   else planned.updated++;
   const after = statusesOn(content, today);

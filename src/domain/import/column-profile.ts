@@ -3,18 +3,18 @@
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
-import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
+import { canonicalizePhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
-import { dateReader, knownDateForms, meansNoDate } from "./dates.ts";
+import { createDateReader, isNoDatePlaceholder, knownDateForms } from "./dates.ts";
 import { type ImportField, importFields, normalizeName } from "./fields.ts";
 import { type DamageKind, findDamage } from "./suspect-text.ts";
 import { readEmail } from "./values.ts";
-import { guessOwnWord, isOwnWord, meansWithdrawn } from "./words.ts";
+import { guessRegisterWord, isRegisterWord, isWithdrawalWord } from "./words.ts";
 
 /** Whether a cell is a long number that a spreadsheet shortened, such as 2.3E+10. */
 const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
-  isOwnWord(field, cell) || guessOwnWord(field, cell) !== undefined;
+  isRegisterWord(field, cell) || guessRegisterWord(field, cell) !== undefined;
 
 /** By field: a name for its values in messages, and a test whether a cell may be such a value. */
 export const valueKinds: Readonly<
@@ -26,7 +26,7 @@ export const valueKinds: Readonly<
   phone: {
     called: "phone numbers",
     fits: (cell) =>
-      (/^[+(\d][\d\s()./-]{6,}$/.test(cell) && canonicalPhone(cell) !== null) || isShortened(cell),
+      (/^[+(\d][\d\s()./-]{6,}$/.test(cell) && canonicalizePhone(cell) !== null) || isShortened(cell),
   },
   tId: { called: "whole numbers", fits: (cell) => /^\d+$/.test(cell) || isShortened(cell) },
   photoUrl: { called: "web addresses", fits: (cell) => /^https?:\/\//i.test(cell) },
@@ -39,7 +39,7 @@ export const valueKinds: Readonly<
 };
 const lookedFor = importFields.filter((field) => valueKinds[field] !== undefined);
 
-const readers = knownDateForms.map((form) => ({ form, read: dateReader(form) }));
+const readers = knownDateForms.map((form) => ({ form, read: createDateReader(form) }));
 /** A spreadsheet's date between 1954 and 2064, as the number of days since 1900. */
 const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 
@@ -48,7 +48,7 @@ type FormCount = { count: number; onlyAt: number | null };
 
 export type CountedValue = { readonly text: string; count: number };
 
-export type ColumnProfile = ReturnType<typeof newProfile>;
+export type ColumnProfile = ReturnType<typeof createColumnProfile>;
 
 const maxWords = 50;
 const maxWordLength = 40;
@@ -56,7 +56,7 @@ const maxStatusLength = 64;
 const maxKept = 20;
 
 /** @param position the number of the column in the table, from 1 */
-export function newProfile(name: string, position: number) {
+export function createColumnProfile(name: string, position: number) {
   return {
     ...{ name, position, filled: 0, shortened: 0 },
     /** The number of dates written YYYY-MM-DD. */
@@ -79,19 +79,19 @@ export function newProfile(name: string, position: number) {
   };
 }
 
-export function addCell(profile: ColumnProfile, cell: string, line: number): void {
+export function addCellToProfile(profile: ColumnProfile, cell: string, line: number): void {
   if (cell === "") return;
   profile.filled++;
   for (const field of lookedFor)
     if (valueKinds[field]?.fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
   if (isShortened(cell)) profile.shortened++;
-  if (meansNoDate(cell)) addTo(profile.never, cell);
+  if (isNoDatePlaceholder(cell)) addTo(profile.never, cell);
   else if (isCalendarDate(cell)) {
     profile.isoDates++;
     widen(profile, cell);
   } else addDate(profile, cell, line);
   addWord(profile, cell);
-  if (cell.length <= maxStatusLength && meansWithdrawn(cell)) addTo(profile.withdrawn, cell);
+  if (cell.length <= maxStatusLength && isWithdrawalWord(cell)) addTo(profile.withdrawn, cell);
   const kind = findDamage(cell);
   if (kind !== null) profile.suspects.set(kind, (profile.suspects.get(kind) ?? 0) + 1);
   if (kind === "NULL_WORD") addTo(profile.nulls, cell);
@@ -135,21 +135,21 @@ function addTo(kept: Map<string, CountedValue>, cell: string): void {
 }
 
 /** Returns the value for messages, or a substitute if the value is long or may be personal data. */
-export function valueLabel(text: string): string {
+export function redactValue(text: string): string {
   const isShown = text.length <= maxWordLength && !hasHiddenCharacter(text) && !holdsPersonalData(text);
   return isShown ? text : "a value that is not shown";
 }
 
 /** Lists values, each with its number of cells, the most frequent first. */
-export function listValues(values: Iterable<CountedValue>, most = 12): string {
+export function formatValueCounts(values: Iterable<CountedValue>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
-  const shown = sorted.slice(0, most).map(({ text, count }) => `${valueLabel(text)} (${count})`);
+  const shown = sorted.slice(0, most).map(({ text, count }) => `${redactValue(text)} (${count})`);
   return shown.join(", ") + more;
 }
 
 /** Counts the cells of dates: YYYY-MM-DD, the form that reads most other dates, and dates that mean "no date". */
-export function countDates({ isoDates, forms, never }: ColumnProfile): number {
+export function countDateCells({ isoDates, forms, never }: ColumnProfile): number {
   return sumCounts(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
 }
 

@@ -17,12 +17,12 @@ export type CellFlaw = "formula" | "error" | "merged";
 /** A text that a spreadsheet would run as a formula, or such a text behind apostrophes. */
 const formula = /^'*[=+\-@＝＋－＠]/;
 
-/** Adds an apostrophe to a text that a spreadsheet would run as a formula. {@link unguardedCell} removes it. */
-export function guardedCell(text: string): string {
+/** Adds an apostrophe to a text that a spreadsheet would run as a formula. {@link unescapeFormula} removes it. */
+export function escapeFormula(text: string): string {
   return formula.test(text) ? `'${text}` : text;
 }
 
-export function unguardedCell(cell: string): string {
+export function unescapeFormula(cell: string): string {
   return cell.startsWith("'") && formula.test(cell) ? cell.slice(1) : cell;
 }
 

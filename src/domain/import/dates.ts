@@ -26,7 +26,7 @@ const firstOfLastCentury = 70;
  * name), `YY` or `YYYY`, and separators, or is `excel`: days since 1900. Each reader also accepts YYYY-MM-DD.
  * @returns null if the form does not have exactly one day, one month and one year
  */
-export function dateReader(form: string): DateReader | null {
+export function createDateReader(form: string): DateReader | null {
   if (form === "excel") return (text) => (isCalendarDate(text) ? text : dateOfSerial(text));
   const named = [...form.matchAll(token)].map(([name]) => name[0]).sort();
   if (named.join("") !== "DMY" || /[^DMY\s/.,-]/.test(form)) return null;
@@ -63,11 +63,11 @@ export const knownDateForms = [
 const dayMs = 86_400_000;
 
 /** Converts a spreadsheet's day number. From 60 on it is one too high: spreadsheets count a 29 February 1900. */
-export function dateSince1900(serial: number): string | null {
+export function convertDaysSince1900(serial: number): string | null {
   return isoDate(Date.UTC(1899, 11, serial < 61 ? 31 : 30) + Math.floor(serial) * dayMs);
 }
 
-export function dateSince1904(serial: number): string | null {
+export function convertDaysSince1904(serial: number): string | null {
   return isoDate(Date.UTC(1904, 0, 1) + Math.floor(serial) * dayMs);
 }
 
@@ -78,7 +78,7 @@ function isoDate(ms: number): string | null {
 
 function dateOfSerial(text: string): string | null {
   return /^\d{1,7}(?:[.,]\d+)?$/.test(text) && Number.parseInt(text, 10) > 0
-    ? dateSince1900(Number.parseInt(text, 10))
+    ? convertDaysSince1900(Number.parseInt(text, 10))
     : null;
 }
 
@@ -92,7 +92,7 @@ const isOutside = (year: number) => year < 1902 || year >= 2900;
 const isFirst = (year: number, day: string) => (year === 1970 || year === 1904) && day === "1 1";
 
 /** Whether a date means "no date", as `0000-00-00`, `1900-01-01` and `31/12/9999` do. */
-export function meansNoDate(cell: string): boolean {
+export function isNoDatePlaceholder(cell: string): boolean {
   const found = numeric.exec(cell.slice(0, 40))?.groups;
   if (found === undefined) return false;
   const year = Number(found.year ?? found.end);

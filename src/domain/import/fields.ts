@@ -41,7 +41,7 @@ export const exportFields = importFields.filter(
     field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind !== "bytes",
 );
 
-export type ArrivedField = ImportField | "profile";
+export type ExtractField = ImportField | "profile";
 
 /** Normalises a name or word for comparison: lower case, no spaces or punctuation, "license" for "licence". */
 export function normalizeName(name: string): string {
@@ -58,9 +58,9 @@ export function fieldOfColumnName(column: string): ImportField | undefined {
   return fieldOfColumn.get(normalizeName(column));
 }
 
-export function fieldOfMemberName(name: string): ArrivedField | undefined {
+export function fieldOfMemberName(name: string): ExtractField | undefined {
   const member = name.replace(/^licence/, "license");
-  return arrivedFields.has(member) ? (member as ArrivedField) : undefined;
+  return arrivedFields.has(member) ? (member as ExtractField) : undefined;
 }
 
 export type ImportFormat = "csv" | "ndjson" | "xlsx";
@@ -88,7 +88,7 @@ export type RawRow = {
   };
 };
 
-export function fieldLabel(field: ArrivedField, format: ImportFormat): string {
+export function labelOfField(field: ExtractField, format: ImportFormat): string {
   return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }
 

@@ -3,18 +3,18 @@ import type { TeacherStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { applyStaged, supersededError } from "./apply.ts";
+import { applyStagedRows, createSupersededError } from "./apply.ts";
 import { listMissingParts, type MissingPart } from "./arrival.ts";
-import { type CheckedFile, checkFile, type FileCheckInput } from "./check.ts";
+import { checkFile, type FileCheckCounts, type FileCheckInput } from "./check.ts";
 import { findExcessiveLosses, lossWindowMs, noHoldings } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import {
   createCodeTally,
+  formatReport,
   type ImportIssue,
   type ImportResult,
   isRejection,
-  issueWithoutIdentity,
-  reportText,
+  omitIssueIdentity,
 } from "./report.ts";
 
 /** Maximum rows in one commit. Larger commits need more memory and save little time. */
@@ -30,7 +30,7 @@ export type ImportDependencies = {
 };
 
 /** The progress of an import. `done` counts bytes in the phase `check`, and rows in the phase `apply`. */
-export type ImportPhase = {
+export type ImportProgress = {
   readonly phase: "check" | "apply";
   readonly done: number;
   readonly total: number | null;
@@ -53,7 +53,7 @@ export type ImportOptions = {
   readonly maxChunkRows?: number;
   /** Stops the import after the current commit. */
   readonly stop?: AbortSignal;
-  readonly onProgress?: (progress: ImportPhase) => void;
+  readonly onProgress?: (progress: ImportProgress) => void;
   /** Receives the report's text in pieces. They can be read only until the returned promise is settled. */
   readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
 };
@@ -65,7 +65,7 @@ export type ImportOptions = {
  * applies the remaining rows.
  * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
  */
-export async function importRegister(
+export async function importIntoRegister(
   input: ImportInput,
   dependencies: ImportDependencies,
   options: ImportOptions = {},
@@ -74,7 +74,7 @@ export async function importRegister(
   const extract = readExtract(input, dependencies.blindIndex);
   try {
     const result = await runImport(extract, { ...dependencies, staging }, options);
-    await options.writeReport?.(reportText(result, staging.issues));
+    await options.writeReport?.(formatReport(result, staging.issues));
     return result;
   } finally {
     staging.close();
@@ -122,13 +122,13 @@ async function runImport(
     ...(stopped === undefined ? {} : { stopped }),
     ...(names.unknown.length === 0 ? {} : { unknownColumns: names.unknown.map(({ label }) => label) }),
     ...(listRejected === true && rejected > 0
-      ? { rejectedRows: [...staging.issues("rejected")].flat().map(issueWithoutIdentity) }
+      ? { rejectedRows: [...staging.issues("rejected")].flat().map(omitIssueIdentity) }
       : {}),
   };
 }
 
 /** Reports a first extract that revokes nobody or everybody: its revocations are probably misread. */
-function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
+function firstRevokes({ planned, revoked }: FileCheckCounts): Pick<ImportResult, "firstRevokes"> {
   const accepted = planned.inserted + planned.updated + planned.unchanged;
   if (accepted === 0) return {};
   if (revoked === 0) return { firstRevokes: "nobody" };
@@ -136,7 +136,7 @@ function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "fi
 }
 
 async function stopOf(
-  { checked, missing }: { checked: CheckedFile; missing: readonly MissingPart[] },
+  { checked, missing }: { checked: FileCheckCounts; missing: readonly MissingPart[] },
   { imports, checkedAt }: FileCheckInput,
   { strict, allowChange }: ImportOptions,
 ): Promise<ImportResult["stopped"]> {
@@ -149,7 +149,7 @@ async function stopOf(
 
 async function applyChecked(
   { name: file, sha256, format, names, explanations }: Extract,
-  { checked, tally, context }: { checked: CheckedFile; tally: Tally; context: FileCheckInput },
+  { checked, tally, context }: { checked: FileCheckCounts; tally: Tally; context: FileCheckInput },
   { isSample = false, allowChange, stop, onProgress, maxChunkRows = defaultMaxChunkRows }: ImportOptions,
 ) {
   const { imports, clock } = context;
@@ -159,13 +159,13 @@ async function applyChecked(
     losses: allowChange ? "allowed" : { lost: noHoldings, of: holdings },
   });
   const onRow = (done: number) => onProgress?.({ phase: "apply", done, total: rows });
-  const run = await applyStaged(begun, { ...context, format, rows, maxChunkRows, stop, onRow });
+  const run = await applyStagedRows(begun, { ...context, format, rows, maxChunkRows, stop, onRow });
   const { inserted, updated, unchanged, events } = run;
-  // Includes rows that the check accepted and `applyStaged` rejected.
+  // Includes rows that the check accepted and `applyStagedRows` rejected.
   const rejected = rows - inserted - updated - unchanged;
   const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
-    throw supersededError(run.applied);
+    throw createSupersededError(run.applied);
   // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {

@@ -4,11 +4,11 @@ import * as v from "valibot";
 import { isCalendarDate } from "../clock.ts";
 import { suggestion } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
-import { type DateReader, dateReader } from "./dates.ts";
+import { createDateReader, type DateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
-import type { Explanations } from "./report.ts";
+import type { CodeExplanations } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
-import { codeOfWrongWord, isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
+import { canBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, wrongWordCodeOf } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -85,7 +85,7 @@ function flawOf(mapping: Mapping): string | null {
   const theirs = Object.keys(mapping.columns).map(normalizeName);
   const same = theirs.find((name, index) => theirs.indexOf(name) !== index);
   if (same !== undefined) return `columns names ${same} twice, written in two ways`;
-  const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
+  const dates = mapping.dates === undefined ? null : createDateReader(mapping.dates);
   if (mapping.dates !== undefined && dates === null)
     return "dates is no form of a date; it is written with D, M and Y once each, such as D/M/YYYY, or excel";
   return describeUnreadableValue(mapping, dates);
@@ -94,7 +94,7 @@ function flawOf(mapping: Mapping): string | null {
 /** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if all are valid */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
-    if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));
+    if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canBeEmpty(field));
     return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
   };
   const constant = Object.entries(constants).map(
@@ -109,7 +109,7 @@ function describeUnreadableValue({ values, constants }: Mapping, dates: DateRead
     const wrong = Object.entries(words).find(([, ours]) => !reads(field, ours, form));
     if (wrong === undefined) continue;
     const [theirs, ours] = wrong;
-    const known = isWordField(field) ? ownWords(field) : [];
+    const known = hasFixedWords(field) ? registerWordsOf(field) : [];
     const should = known.length === 0 ? "no date" : `none of ${known.join(", ")}`;
     return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestion(ours, known)}`;
   }
@@ -126,7 +126,7 @@ export function refuseOpenQuestions({ open }: Mapping, name: string): void {
 }
 
 /** Converts a cell's text to the register's word or date; null if the column's cells stay as they are. */
-export type Translation = ((cell: string) => string) | null;
+export type CellTranslator = ((cell: string) => string) | null;
 
 export type CompiledMapping = ReturnType<typeof compileMapping>;
 
@@ -140,7 +140,7 @@ export function compileMapping(mapping: Mapping) {
     columns.set(normalizeName(theirs), fieldOfColumnName(column) ?? null);
     parts.set(normalizeName(theirs), part);
   }
-  const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
+  const dates = mapping.dates === undefined ? null : createDateReader(mapping.dates);
   const words = new Map(
     Object.entries(mapping.values).map(([column, values]) => [
       fieldOfColumnName(column),
@@ -152,7 +152,7 @@ export function compileMapping(mapping: Mapping) {
     fieldOf: (name: string): ImportField | null | undefined => columns.get(normalizeName(name)),
     /** Finds which part of the name a column has, from 1. @returns null if the column is a whole field */
     partOf: (name: string): number | null => parts.get(normalizeName(name)) ?? null,
-    translationOf(field: ImportField): Translation {
+    translationOf(field: ImportField): CellTranslator {
       const translated = words.get(field);
       // A text that is not a date stays as it is: the field's reader then rejects the row.
       const asDate = dates !== null && isDateField(field) ? (cell: string) => dates(cell) ?? cell : null;
@@ -176,17 +176,17 @@ export function compileMapping(mapping: Mapping) {
 const namedWords = 20;
 
 /** Explains the error codes of dates and words with the forms that this mapping accepts. */
-function explanationsOf({ dates, values }: Mapping): Explanations {
+function explanationsOf({ dates, values }: Mapping): CodeExplanations {
   const explanations: Record<string, string> = {};
   if (dates !== undefined)
     explanations.DATE_INVALID = `a date is written ${dates}, as the mapping says, and must exist`;
   for (const [column, words] of Object.entries(values)) {
     const field = fieldOfColumnName(column);
-    if (field === undefined || !isWordField(field)) continue;
-    const code = codeOfWrongWord(field);
+    if (field === undefined || !hasFixedWords(field)) continue;
+    const code = wrongWordCodeOf(field);
     const known = Object.keys(words).filter((word) => word !== "");
     const theirs = known.slice(0, namedWords).join(", ") + (known.length > namedWords ? ", and more" : "");
-    const holds = `${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${theirs}`;
+    const holds = `${columnOfField[field]} holds ${registerWordsOf(field).join(", ")}, or as the mapping says ${theirs}`;
     explanations[code] = explanations[code] === undefined ? holds : `${explanations[code]}; ${holds}`;
   }
   return explanations;

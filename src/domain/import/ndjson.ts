@@ -2,15 +2,15 @@ import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { teacherFields } from "../teachers/teachers.ts";
 import {
-  type ArrivedNames,
-  closestField,
-  countWord,
-  safeLabel,
+  countColumnWord,
+  createUnreadColumn,
+  type ExtractFindings,
+  findSimilarField,
+  redactLabel,
   type UnreadColumn,
-  unreadColumn,
 } from "./arrival.ts";
 import {
-  type ArrivedField,
+  type ExtractField,
   fieldOfMemberName,
   type ImportField,
   importFields,
@@ -35,9 +35,9 @@ const maxUnknown = { reported: 50, read: 10_000, letters: 64 } as const;
  * @param names receives the members of all rows
  * @throws UnreadableError if the first thousand lines contain no object
  */
-export async function* readJsonRows(
+export async function* readNdjsonRows(
   text: AsyncIterable<string>,
-  names: ArrivedNames,
+  names: ExtractFindings,
 ): AsyncGenerator<RawRow[]> {
   const find = createNameFinder(names);
   const count = createWordCounter(names);
@@ -69,7 +69,7 @@ export async function* readJsonRows(
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
 /** Makes a function that adds new members to `names`: all that are known or misspelled, and the first 50 others. */
-function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => void {
+function createNameFinder({ fields, unknown }: ExtractFindings): (name: string) => void {
   const seen = new Set<string>();
   let count = 0;
   return (name) => {
@@ -81,9 +81,9 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
       fields.push(field);
       return;
     }
-    const near = closestField(name);
+    const near = findSimilarField(name);
     if (++count <= maxUnknown.reported || near !== null)
-      unknown.push({ label: safeLabel(name, `member ${count}`), near });
+      unknown.push({ label: redactLabel(name, `member ${count}`), near });
   };
 }
 
@@ -102,7 +102,7 @@ function* valuesIn(
       yield* valuesIn(Array.isArray(value) ? name : inner, one, depth + 1);
 }
 
-function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
+function createWordCounter({ unread }: ExtractFindings): (name: string, value: unknown) => void {
   const columns = new Map<string, UnreadColumn>();
   return (member, members) => {
     const field = fieldOfMemberName(member);
@@ -114,11 +114,11 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
       if (column === undefined) {
         if (columns.size >= maxCounted.names) continue;
         const isOwn = field !== undefined && value === members;
-        column = unreadColumn(key, safeLabel(name, `member ${columns.size + 1}`), isOwn);
+        column = createUnreadColumn(key, redactLabel(name, `member ${columns.size + 1}`), isOwn);
         columns.set(key, column);
         unread.push(column);
       }
-      countWord(column, String(value));
+      countColumnWord(column, String(value));
     }
   };
 }
@@ -157,7 +157,7 @@ function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
 }
 
 function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: string): RawRow {
-  const members: Partial<Record<ArrivedField, unknown>> = {};
+  const members: Partial<Record<ExtractField, unknown>> = {};
   for (const [name, value] of Object.entries(found)) {
     const field = fieldOfMemberName(name);
     if (field === undefined) continue;

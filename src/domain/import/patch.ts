@@ -7,16 +7,16 @@ import {
   type TeacherContent,
   teacherFields,
 } from "../teachers/teachers.ts";
-import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
+import { type ImportField, labelOfField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
-import type { LicenseWord } from "./values.ts";
+import type { LicenseStatusWord } from "./values.ts";
 
 /** The values that a row sets; absent fields stay unchanged. Blind indexes are hex, because patches are stored as JSON. */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
-    /** {@link computeEffect} replaces this word with the revocation that it sets or lifts. */
-    readonly licenseStatus?: LicenseWord;
+    /** {@link computeRowEffect} replaces this word with the revocation that it sets or lifts. */
+    readonly licenseStatus?: LicenseStatusWord;
   };
 
 const indexFields = contentFields.filter(
@@ -52,7 +52,7 @@ export type RowEffect = {
  * Computes a record from its version before and a row. A changed NIN becomes unverified unless the row says that it is
  * verified. A revocation by the operator stays unless `liftRevocations` is set. A hidden teacher stays hidden.
  */
-export function computeEffect(
+export function computeRowEffect(
   before: StoredTeacher | null,
   patch: TeacherPatch,
   { liftRevocations, today }: { liftRevocations: boolean; today: CalendarDate },
@@ -123,7 +123,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-export function checkContent(
+export function findContentIssues(
   row: Pick<RawRow, "line" | "format">,
   { patch, set, before, content }: RowEffect,
   today: CalendarDate,
@@ -131,14 +131,14 @@ export function checkContent(
   const { licenseIssueDate: issued, licenseExpiryDate: expires, licenseRevokedOn: revoked } = content;
   const issues: ImportIssue[] = [];
   const add = (field: ImportField, code: RejectionCode | WarningCode) =>
-    issues.push({ line: row.line, field: fieldLabel(field, row.format), code });
+    issues.push({ line: row.line, field: labelOfField(field, row.format), code });
   if (issued !== null && expires !== null && expires < issued)
     add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
   if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
   const wrongDay = patch.licenseRevokedOn == null ? null : flawOfDay(patch.licenseRevokedOn, issued);
   if (wrongDay !== null) add("licenseRevokedOn", wrongDay);
   else if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
-  if (losesRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
+  if (liftsRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
   const kept = keptFrom(set, content);
   if (kept !== undefined) add(kept, "REVOCATION_KEPT");
   else if (differsFromDates(patch, content, today)) add("licenseStatus", "STATUS_DIFFERS");
@@ -171,6 +171,6 @@ function keptFrom(
 }
 
 /** Whether a row lifts a revocation. A changed date does not lift it, even if the date is in the future. */
-export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
+export function liftsRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
   return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
 }

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
-import { type ArrivedNames, refuseUnreadStatusColumn } from "./arrival.ts";
+import { type ExtractFindings, refuseUnreadStatusColumn } from "./arrival.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import {
   formatOfFileName,
@@ -14,23 +14,23 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
-import { readJsonRows } from "./ndjson.ts";
-import type { Explanations } from "./report.ts";
+import { readNdjsonRows } from "./ndjson.ts";
+import type { CodeExplanations } from "./report.ts";
 import { type CheckedRow, checkRow, requiredFields } from "./rows.ts";
-import { findHeader, headingField, readTable, type TableLayout } from "./table.ts";
+import { findHeader, headingField, readTableRows, type TableLayout } from "./table.ts";
 import {
   convertToUtf8,
   type Delimiter,
   detectUtf16,
   type Encoding,
-  isXlsOrEncrypted,
+  isOleCompoundFile,
   isZipArchive,
   readBeginning,
   readByteOrderMark,
   refuseCompressedOrPdf,
   refuseUnexpectedUtf8,
   sniffDelimiter,
-  tooLargeMessage,
+  workbookTooLargeMessage,
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
@@ -143,7 +143,7 @@ function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, readi
 function isWorkbook(beginning: Uint8Array, name: string): boolean {
   return (
     isZipArchive(beginning) ||
-    isXlsOrEncrypted(beginning) ||
+    isOleCompoundFile(beginning) ||
     (formatOfFileName(name) !== "ndjson" && isMarkup(beginning))
   );
 }
@@ -181,7 +181,7 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
   for await (const piece of bytes) {
     pieces.push(piece);
     length += piece.length;
-    if (length > maxWorkbookBytes) throw new UnreadableError(1, tooLargeMessage);
+    if (length > maxWorkbookBytes) throw new UnreadableError(1, workbookTooLargeMessage);
   }
   return Buffer.concat(pieces);
 }
@@ -229,10 +229,10 @@ export type Extract = ReturnType<typeof readExtract>;
  */
 export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   const digest = createHash("sha256");
-  const names: ArrivedNames = { fields: [], unknown: [], totals: [], unread: [] };
+  const names: ExtractFindings = { fields: [], unknown: [], totals: [], unread: [] };
   const extract = {
     ...{ name: input.name, names, rows: readRows() },
-    ...{ format: "csv" as ImportFormat, explanations: {} as Explanations, sheet: null as string | null },
+    ...{ format: "csv" as ImportFormat, explanations: {} as CodeExplanations, sheet: null as string | null },
     /** The number of bytes that were read. */
     bytes: 0,
     /** SHA-256 of the file in hex. */
@@ -259,17 +259,17 @@ export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   return extract;
 }
 
-async function openRows(input: ImportInput, names: ArrivedNames) {
+async function openRows(input: ImportInput, names: ExtractFindings) {
   const file = await openFile(input);
   if ("open" in file) {
     const mapping = await chooseMapping(file.peek, input);
     const { records, sheet = null, ...layout } = file.open(mapping);
-    const rows = readTable(records, { ...layout, mapping }, names);
+    const rows = readTableRows(records, { ...layout, mapping }, names);
     return { format: layout.format, explanations: mapping?.explanations ?? {}, sheet, rows };
   }
   if (detectUtf16(file.beginning) !== null)
     throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
-  return { format: "ndjson", rows: readJsonRows(asText(file.whole), names) };
+  return { format: "ndjson", rows: readNdjsonRows(asText(file.whole), names) };
 }
 
 export function toUnreadableInputError(name: string, error: unknown): unknown {

@@ -1,4 +1,4 @@
-import type { Staging } from "../../store/staging.ts";
+import type { ImportStaging } from "../../store/staging.ts";
 import type { MissingPart } from "./arrival.ts";
 import type { Loss } from "./losses.ts";
 
@@ -67,7 +67,7 @@ export type RejectionCode = keyof typeof rejectionCodes;
 export type WarningCode = keyof typeof warningCodes;
 
 /** Explanations that replace the general ones in one import, because its mapping accepts other words or dates. */
-export type Explanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
+export type CodeExplanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
 
 export type ImportIssue = {
   /** The number of the file's line on which the row begins, from 1. */
@@ -115,7 +115,7 @@ export function createCodeTally() {
         count.lastLine = line;
       }
     },
-    counts(explanations: Explanations = {}): CodeCount[] {
+    counts(explanations: CodeExplanations = {}): CodeCount[] {
       return sortCodeCounts(
         [...counts].map(([code, { rows, first }]) => ({ code, rows, first, meaning: explanations[code] })),
       );
@@ -143,7 +143,7 @@ export function listFirstRejections(counts: readonly CodeCount[], limit: number)
   return rejected.filter(({ line }) => lines.has(line));
 }
 
-export function describeCode({ code, rows, first, meaning }: CodeCount) {
+export function describeCodeCount({ code, rows, first, meaning }: CodeCount) {
   return { code, rejects: isRejection({ code }), rows, meaning: meaning ?? explanations[code], first };
 }
 
@@ -167,7 +167,7 @@ export type ImportResult = {
   readonly sameRejections?: boolean;
   /** Present if this is the register's first import and it revokes nobody, or everybody: a likely mistake. */
   readonly firstRevokes?: "nobody" | "everybody";
-  readonly rejectedRows?: readonly ReturnType<typeof issueWithoutIdentity>[];
+  readonly rejectedRows?: readonly ReturnType<typeof omitIssueIdentity>[];
   readonly dryRun?: true;
   /** Present when --strict or the brake stopped the import. */
   readonly stopped?:
@@ -178,26 +178,29 @@ export type ImportResult = {
 };
 
 /** Writes the report as JSON text, in pieces. It contains registration numbers, and no other value of the file. */
-export async function* reportText(result: ImportResult, issues: Staging["issues"]): AsyncGenerator<string> {
+export async function* formatReport(
+  result: ImportResult,
+  issues: ImportStaging["issues"],
+): AsyncGenerator<string> {
   const { rejected: _rejected, warnings: _warnings, codes, ...head } = result;
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
   for (const kind of ["rejected", "warnings"] as const) {
     yield `  "${kind}": [`;
     let isFirst = true;
     for (const page of issues(kind)) {
-      const lines = page.map((issue) => JSON.stringify(issueWithoutIdentity(issue)));
+      const lines = page.map((issue) => JSON.stringify(omitIssueIdentity(issue)));
       yield `${isFirst ? "" : ","}\n    ${lines.join(",\n    ")}`;
       isFirst = false;
     }
     yield isFirst ? "],\n" : "\n  ],\n";
   }
   const met = Object.keys(explanations).flatMap((known) =>
-    codes.filter(({ code }) => code === known).map((one) => [known, describeCode(one).meaning]),
+    codes.filter(({ code }) => code === known).map((one) => [known, describeCodeCount(one).meaning]),
   );
   yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }
 
 /** Removes an issue's identity, which may be a registration number that contains personal data. */
-export function issueWithoutIdentity({ line, regNo, field, code }: ImportIssue) {
+export function omitIssueIdentity({ line, regNo, field, code }: ImportIssue) {
   return { line, ...(regNo === undefined ? {} : { regNo }), field, code };
 }

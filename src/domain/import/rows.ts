@@ -1,11 +1,11 @@
 import type { BlindIndex } from "../blind-index.ts";
-import { digitsOf, holdsPersonalData } from "../personal-data.ts";
+import { asciiDigitsOf, holdsPersonalData } from "../personal-data.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
 import {
   columnOfField,
-  fieldLabel,
   type ImportField,
   importFields,
+  labelOfField,
   type RawRow,
   recordFieldOf,
 } from "./fields.ts";
@@ -26,9 +26,9 @@ type Column = {
 };
 
 // biome-ignore format: a table reads better in rows
-export const columns: Readonly<Record<ImportField, Column>> = {
+export const importColumns: Readonly<Record<ImportField, Column>> = {
   regNo: { read: values.readRegNo, absent: "REG_NO_INVALID", explanation: "registration number of four segments, A/B/C/D; it names the teacher for ever" },
-  tId: { read: values.readTId, explanation: "teacher id: a whole number, nobody else's" },
+  tId: { read: values.readTeacherId, explanation: "teacher id: a whole number, nobody else's" },
   name: { read: (cell) => (cell === "" ? { code: "NAME_MISSING" } : values.readText(cell, 200)), absent: "NAME_MISSING", explanation: "the whole name, up to 200 characters" },
   nin: { read: (cell, blindIndex) => indexed(values.readNin(cell), blindIndex.nin), explanation: "NIN: exactly 11 digits, as text; only a keyed hash is kept" },
   ninVerified: { read: (cell) => (cell === "" ? { value: false } : values.readBoolean(cell)), explanation: "whether the NIN was verified: true or false; empty is false" },
@@ -55,14 +55,14 @@ function indexed(read: values.ParseResult<string | null>, index: (value: string)
   return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 
-export const requiredFields = importFields.filter((field) => columns[field].absent !== undefined);
+export const requiredFields = importFields.filter((field) => importColumns[field].absent !== undefined);
 
 /** All columns of an extract, with explanations. `member` is the column's name in NDJSON. */
 export const templateColumns = importFields.map((member) => ({
   column: columnOfField[member],
   member,
   required: requiredFields.includes(member),
-  explanation: columns[member].explanation,
+  explanation: importColumns[member].explanation,
 }));
 
 /** A CSV header with every column. */
@@ -81,7 +81,7 @@ export type CheckedRow = {
 const fieldReaders = importFields.map((field) => ({
   field,
   patchField: field === "licenseStatus" ? field : recordFieldOf[field],
-  ...columns[field],
+  ...importColumns[field],
 }));
 /** Fields whose text the public lookup or the history shows. Placeholders and damaged letters in them get a warning. */
 const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category", "licenseRevokedReason"]);
@@ -94,7 +94,7 @@ const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   const issues: ImportIssue[] = [];
   const add = (field: ImportField | "profile" | null, code: RejectionCode | WarningCode) =>
-    issues.push({ line: row.line, field: field === null ? null : fieldLabel(field, row.format), code });
+    issues.push({ line: row.line, field: field === null ? null : labelOfField(field, row.format), code });
   if (row.fault !== undefined) {
     add(row.fault.field, row.fault.code);
     return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
@@ -122,7 +122,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
 }
 
 /** Returns a registration number for messages, or undefined if it may contain personal data. */
-export function regNoForMessages(regNo: string | null): string | undefined {
+export function redactRegNo(regNo: string | null): string | undefined {
   return regNo === null || regNo.includes("@") || holdsPersonalData(regNo) ? undefined : regNo;
 }
 
@@ -134,9 +134,9 @@ function identified(
 ): ImportIssue[] {
   // A registration number with the code PERSONAL_DATA contains the row's own NIN or phone number: it is never shown.
   const isOwnData = issues.some(
-    ({ field, code }) => code === "PERSONAL_DATA" && field === fieldLabel("regNo", format),
+    ({ field, code }) => code === "PERSONAL_DATA" && field === labelOfField("regNo", format),
   );
-  const regNo = isOwnData ? undefined : regNoForMessages(canonicalRegNo(cells.regNo ?? ""));
+  const regNo = isOwnData ? undefined : redactRegNo(canonicalRegNo(cells.regNo ?? ""));
   const identity = regNo ?? blindIndex.row(fault?.text ?? JSON.stringify(cells)).toHex();
   return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }
@@ -147,11 +147,11 @@ function refuseOwnData(
   { nin = "", email = "", phone = "" }: RawRow["cells"],
   add: (field: ImportField, code: RejectionCode | WarningCode) => void,
 ): void {
-  const numbers = [nin, digitsOf(phone).slice(-10)].filter((text) => text.length >= 6);
+  const numbers = [nin, asciiDigitsOf(phone).slice(-10)].filter((text) => text.length >= 6);
   const holdsOwn = (text: string | null | undefined) => {
     if (text == null) return false;
     const holdsAddress = email !== "" && text.toLowerCase().includes(email.toLowerCase());
-    return holdsAddress || numbers.some((value) => digitsOf(text).includes(value));
+    return holdsAddress || numbers.some((value) => asciiDigitsOf(text).includes(value));
   };
   if (holdsOwn(patch.regNo)) add("regNo", "PERSONAL_DATA");
   if (String(patch.tId) === nin) add("tId", "PERSONAL_DATA");

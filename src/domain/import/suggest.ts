@@ -3,38 +3,44 @@
  * guessed: a day that is read as a month would change the end of a licence (decision D7.12).
  */
 
-import { certificateStatuses, sources } from "../../partner/contract.ts";
-import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from "../personal-data.ts";
+import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
+import { asciiDigitsOf, holdsPersonalData, minPersonalDigits, redactPersonalData } from "../personal-data.ts";
 import { classifyColumnName, findNamePart, surnamePosition } from "./column-names.ts";
-import { addCell, type ColumnProfile, newProfile, valueKinds } from "./column-profile.ts";
-import { type TableRecord, unguardedCell } from "./csv.ts";
+import { addCellToProfile, type ColumnProfile, createColumnProfile, valueKinds } from "./column-profile.ts";
+import { type TableRecord, unescapeFormula } from "./csv.ts";
 import { columnOfField, type ImportField, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
-import { type Ask, chooseColumns, plainColumnName, type Question, toLabel } from "./suggested-columns.ts";
-import { addDateReason, proposeValues } from "./suggested-words.ts";
 import {
-  type BelowHeader,
+  type AskOperator,
+  chooseColumns,
+  cleanColumnName,
+  type Question,
+  toLabel,
+} from "./suggested-columns.ts";
+import { addDateFormReason, proposeTranslations } from "./suggested-words.ts";
+import {
+  collapseWhitespace,
   findHeader,
-  fitsHeader,
-  isTotal,
-  joinLines,
+  hasHeaderWidth,
+  isTotalCell,
   maxCellLength,
   maxColumns,
-  readBelowHeader,
+  type RowsBelowHeader,
+  readRowsBelowHeader,
   refuseFlaws,
-  tooManyColumns,
+  tooManyColumnsMessage,
 } from "./table.ts";
-import { headerLines } from "./text.ts";
+import { maxHeaderLine } from "./text.ts";
 import { readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
 
-export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
+export type MappingSuggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
 
 /** The columns of a table, and those that were chosen for a field or for a part of the name. */
-export type Found = Pick<ReturnType<typeof chooseColumns>, "chosen" | "parts"> & {
+export type ColumnChoice = Pick<ReturnType<typeof chooseColumns>, "chosen" | "parts"> & {
   readonly profiles: readonly ColumnProfile[];
   /** The number of rows. */
   readonly rows: number;
@@ -52,13 +58,13 @@ export async function suggestMapping(
   const { encoding, sheet } = known;
   const { beginning, header, profiles, first, rows, uneven, flawed } = await profile(table);
   const questions: Question[] = [];
-  const ask: Ask = (about, question) => void questions.push({ about, question });
+  const ask: AskOperator = (about, question) => void questions.push({ about, question });
   const { columns, ...choice } = chooseColumns(profiles, ask);
-  const found: Found = { ...choice, profiles, rows };
+  const found: ColumnChoice = { ...choice, profiles, rows };
   const { chosen, parts } = found;
   const read = new Set([...chosen.values(), ...parts]);
   for (const record of flawed) refuseFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
-  const { values, dates, why } = proposeValues(found, ask);
+  const { values, dates, why } = proposeTranslations(found, ask);
   askForName(found, ask);
   askForMissing(found, ask);
   if (known.isEncodingGuessed === true)
@@ -69,7 +75,7 @@ export async function suggestMapping(
   const proposed: Mapping = {
     columns: Object.fromEntries(fields),
     ignore: profiles
-      .filter((column) => !fields.has(column.name) && plainColumnName(column) !== "")
+      .filter((column) => !fields.has(column.name) && cleanColumnName(column) !== "")
       .map(({ name }) => name),
     values,
     constants: {},
@@ -83,7 +89,7 @@ export async function suggestMapping(
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   return {
     mapping: { ...proposed, ...(isFound ? {} : { header: header.line }) },
-    columns: columns.map((one) => addDateReason(one, why)),
+    columns: columns.map((one) => addDateFormReason(one, why)),
     questions,
     /** The first rows as an import would read them, without NINs, e-mail addresses and phone numbers. */
     rows: first.map((record) => showRow(record, found, proposed)),
@@ -91,29 +97,29 @@ export async function suggestMapping(
 }
 
 async function profile({ records: tables, format }: OpenedTable) {
-  let found: Pick<BelowHeader, "header" | "beginning"> | undefined;
+  let found: Pick<RowsBelowHeader, "header" | "beginning"> | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
-  let widths: Parameters<typeof fitsHeader>[1] = { format, width: 0 };
+  let widths: Parameters<typeof hasHeaderWidth>[1] = { format, width: 0 };
   const uneven = { rows: 0, firstLine: 0 };
   const flawed: TableRecord[] = [];
   const add = (record: TableRecord) => {
     const { line, cells, flaws } = record;
     rows++;
     if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
-    const isEven = fitsHeader(record, widths);
+    const isEven = hasHeaderWidth(record, widths);
     if (!isEven && ++uneven.rows === 1) uneven.firstLine = line;
     if (first.length < shownRows) first.push(isEven ? record : { line, cells: [] });
     for (const [index, column] of profiles.entries())
-      addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
+      addCellToProfile(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
   // Holds back the last row, which may be a total.
   let last: TableRecord | undefined;
-  for await (const { header, beginning, records } of readBelowHeader(tables, likelyHeader)) {
+  for await (const { header, beginning, records } of readRowsBelowHeader(tables, likelyHeader)) {
     if (found === undefined) {
-      if (header.cells.length > maxColumns) throw new UnreadableError(header.line, tooManyColumns);
-      profiles = header.cells.map((cell, index) => newProfile(joinLines(cell), index + 1));
+      if (header.cells.length > maxColumns) throw new UnreadableError(header.line, tooManyColumnsMessage);
+      profiles = header.cells.map((cell, index) => createColumnProfile(collapseWhitespace(cell), index + 1));
       widths = { format, width: profiles.length };
       found = { header, beginning };
     }
@@ -122,7 +128,7 @@ async function profile({ records: tables, format }: OpenedTable) {
       last = record;
     }
   }
-  if (last !== undefined && !last.cells.some(isTotal)) add(last);
+  if (last !== undefined && !last.cells.some(isTotalCell)) add(last);
   if (found === undefined || rows === 0) throw new UnreadableError(1, "there is no row below the header");
   return { ...found, profiles, first, rows, uneven, flawed };
 }
@@ -130,10 +136,10 @@ async function profile({ records: tables, format }: OpenedTable) {
 /** Chooses as header the line with most known column names; if no line has two, the line with most cells. */
 function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableRecord | undefined {
   const [top] = records;
-  if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > headerLines)) return undefined;
+  if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > maxHeaderLine)) return undefined;
   const score = ({ cells }: TableRecord) =>
     cells.filter((cell) => classifyColumnName(cell.trim()).kind !== "unknown").length;
-  const beginning = records.filter(({ line }) => line <= headerLines);
+  const beginning = records.filter(({ line }) => line <= maxHeaderLine);
   const best = beginning.reduce((one, other) => (score(other) > score(one) ? other : one), top);
   if (score(best) >= 2) return best;
   const widths = beginning.map(({ cells }) => cells.filter((cell) => cell.trim() !== "").length);
@@ -144,7 +150,7 @@ function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableR
   if (isPerson)
     throw new UnreadableError(
       widest.line,
-      `none of the first ${headerLines} lines names the columns; put a header above the rows, as tvs teachers import --template prints it`,
+      `none of the first ${maxHeaderLine} lines names the columns; put a header above the rows, as tvs teachers import --template prints it`,
     );
   return widest;
 }
@@ -156,7 +162,7 @@ function describeUneven({ rows, firstLine }: { rows: number; firstLine: number }
 }
 
 /** Asks whether a name's parts are in the right order, and whether a column `name` lacks the surname. */
-function askForName({ chosen, parts, profiles }: Found, ask: Ask) {
+function askForName({ chosen, parts, profiles }: ColumnChoice, ask: AskOperator) {
   const whole = chosen.get("name");
   const joined = parts.map(toLabel).join(" and ");
   if (parts.length > 0)
@@ -172,10 +178,11 @@ function askForName({ chosen, parts, profiles }: Found, ask: Ask) {
     );
 }
 
-function askForMissing({ chosen, parts }: Found, ask: Ask) {
+function askForMissing({ chosen, parts }: ColumnChoice, ask: AskOperator) {
   for (const field of requiredFields.filter((one) => !chosen.has(one))) {
     if (field === "name" && parts.length > 0) continue;
-    const values = field === "source" ? sources : field === "certificateStatus" ? certificateStatuses : null;
+    const values =
+      field === "source" ? teacherSources : field === "certificateStatus" ? certificateStatuses : null;
     const question =
       values === null
         ? "no column was found for it, and no teacher can be without it"
@@ -189,12 +196,12 @@ function askForMissing({ chosen, parts }: Found, ask: Ask) {
 /** Personal fields, which `tvs teachers map` never prints. */
 const unshown: ReadonlySet<ImportField> = new Set(["nin", "email", "phone"]);
 
-function showRow({ cells }: TableRecord, { chosen, parts, profiles }: Found, mapping: Mapping) {
+function showRow({ cells }: TableRecord, { chosen, parts, profiles }: ColumnChoice, mapping: Mapping) {
   const { translationOf } = compileMapping(mapping);
   const fields = new Map([...chosen].map(([field, column]) => [column, field]));
   const row: Record<string, string> = {};
   const cellOf = (field: ImportField, column: ColumnProfile) => {
-    const text = unguardedCell((cells[column.position - 1] ?? "").trim());
+    const text = unescapeFormula((cells[column.position - 1] ?? "").trim());
     return translationOf(field)?.(text) ?? text;
   };
   const show = (field: ImportField, text: string) => {
@@ -219,7 +226,7 @@ function shown(field: ImportField, text: string): string {
   const read = field in readers ? readers[field as keyof typeof readers](text) : null;
   // Shows words as the register would store them, such as VERIFIED for verified.
   const value = read !== null && "value" in read ? read.value : text;
-  return field === "regNo" ? shownRegNo(value) : withoutPersonalData(value);
+  return field === "regNo" ? shownRegNo(value) : redactPersonalData(value);
 }
 
 /** Hides a registration number that may be personal data, in a segment or, without letters, as a whole. */
@@ -227,7 +234,7 @@ function shownRegNo(regNo: string): string {
   const isNumber =
     /[@＠﹫]/.test(regNo) ||
     regNo.split("/").some((part) => holdsPersonalData(part)) ||
-    (!/\p{L}/u.test(regNo) && digitsOf(regNo).length >= personalDigits && holdsPersonalData(regNo));
+    (!/\p{L}/u.test(regNo) && asciiDigitsOf(regNo).length >= minPersonalDigits && holdsPersonalData(regNo));
   return isNumber ? "[removed]" : regNo;
 }
 

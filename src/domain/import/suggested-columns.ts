@@ -1,14 +1,20 @@
 /** Chooses a table's column for each field of the register, by the columns' names and values. */
 
 import { holdsPersonalData } from "../personal-data.ts";
-import { safeLabel } from "./arrival.ts";
+import { redactLabel } from "./arrival.ts";
 import { classifyColumnName, findNamePart, isPrivateOrUnstoredColumn } from "./column-names.ts";
-import { type ColumnProfile, countDates, listValues, valueKinds, valueLabel } from "./column-profile.ts";
+import {
+  type ColumnProfile,
+  countDateCells,
+  formatValueCounts,
+  redactValue,
+  valueKinds,
+} from "./column-profile.ts";
 import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
-import { isStatusName, isWordField, maxStatusWords } from "./words.ts";
+import { hasFixedWords, isStatusColumnName, maxStatusWords } from "./words.ts";
 
-export type ColumnReading = {
+export type ColumnProposal = {
   readonly name: string;
   /** The register's column that this column is read as; null if it is ignored. */
   readonly taken: string | null;
@@ -19,7 +25,7 @@ export type ColumnReading = {
 /** A question to the operator. `about` (a column, `dates`, `rows` or `encoding`) is listed in the mapping's `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
-export type Ask = (about: string, question: string) => void;
+export type AskOperator = (about: string, question: string) => void;
 
 type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
 
@@ -34,9 +40,9 @@ type Candidate = {
 const enough = 0.8;
 const maxParts = 9;
 
-export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
+export function chooseColumns(profiles: readonly ColumnProfile[], ask: AskOperator) {
   const chosen = new Map<ImportField, ColumnProfile>();
-  const readings = new Map<ColumnProfile, ColumnReading>();
+  const readings = new Map<ColumnProfile, ColumnProposal>();
   const parts = partsOfName(profiles);
   const named = Map.groupBy(profiles, ({ name }) => normalizeName(name));
   const candidates = profiles.flatMap((column) => candidatesFor(column).map((one) => ({ column, ...one })));
@@ -76,13 +82,13 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
 
 /** Returns a column's name for messages, or its number if the name may be personal data. */
 export function toLabel(column: ColumnProfile): string {
-  return column.name === "" ? "" : plainColumnName(column) || `column ${column.position}`;
+  return column.name === "" ? "" : cleanColumnName(column) || `column ${column.position}`;
 }
 
 /** Returns a column's name without stars, colons and quotes; empty if the name may be a person's data. */
-export function plainColumnName({ name }: ColumnProfile): string {
+export function cleanColumnName({ name }: ColumnProfile): string {
   const plain = name.replace(/[*:'’"]/g, "").replace(/\s+/g, " ");
-  return safeLabel(plain.trim(), "");
+  return redactLabel(plain.trim(), "");
 }
 
 function candidatesFor(column: ColumnProfile): readonly Candidate[] {
@@ -114,17 +120,17 @@ function candidatesFor(column: ColumnProfile): readonly Candidate[] {
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
 
 /** Whether a column seems to hold licence statuses, by its name or by a word such as REVOKED. */
-export function isStatusLike(column: ColumnProfile): boolean {
-  if (column.filled === 0 || countDates(column) / column.filled > 0.5) return false;
-  return column.withdrawn.size > 0 || isStatusName(column.name);
+export function isLikelyStatusColumn(column: ColumnProfile): boolean {
+  if (column.filled === 0 || countDateCells(column) / column.filled > 0.5) return false;
+  return column.withdrawn.size > 0 || isStatusColumnName(column.name);
 }
 
 function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly Candidate[] {
-  if (column.words === null || column.words.size > maxStatusWords || !isStatusLike(column)) return [];
+  if (column.words === null || column.words.size > maxStatusWords || !isLikelyStatusColumn(column)) return [];
   const field = "licenseStatus";
   const isNamed = column.withdrawn.size === 0;
   const why = isNamed ? "probably: the name of a licence's status" : "it says whose licence was withdrawn";
-  const rank = isNamed ? (isNameTaken ? 4 : 3) : isStatusName(column.name) ? 1 : 2;
+  const rank = isNamed ? (isNameTaken ? 4 : 3) : isStatusColumnName(column.name) ? 1 : 2;
   return [{ field, why, sure: false, rank }];
 }
 
@@ -143,11 +149,11 @@ function percent(share: number): string {
 /** The share of a column's values that fit a field. Words such as NULL are not counted. @returns null without values */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
   const { fitting, words, suspects } = column;
-  const filled = column.filled - (isWordField(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
+  const filled = column.filled - (hasFixedWords(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
   if (filled <= 0) return null;
-  if (isDateField(field)) return Math.min(countDates(column) / filled, 1);
+  if (isDateField(field)) return Math.min(countDateCells(column) / filled, 1);
   // `words` is null for a column with many different values, which no field of words has.
-  return isWordField(field) && words === null ? 0 : Math.min((fitting.get(field) ?? filled) / filled, 1);
+  return hasFixedWords(field) && words === null ? 0 : Math.min((fitting.get(field) ?? filled) / filled, 1);
 }
 
 function kindOf(field: ImportField): string {
@@ -176,6 +182,7 @@ function shownValues(column: ColumnProfile): string {
   const isPrivate = isPrivateOrUnstoredColumn(name) || /name/i.test(name) || findNamePart(name) !== null;
   if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
   const values = [...words.values()];
-  if (countDates(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";
-  return `; values: ${listValues(values, 3).replace(/ and \d+ more$/, "")}`;
+  if (countDateCells(column) / filled > 0.5 || values.some(({ text }) => redactValue(text) !== text))
+    return "";
+  return `; values: ${formatValueCounts(values, 3).replace(/ and \d+ more$/, "")}`;
 }

@@ -4,27 +4,34 @@ import { isPrivateOrUnstoredColumn } from "./column-names.ts";
 import {
   type ColumnProfile,
   type CountedValue,
-  countDates,
-  listValues,
+  countDateCells,
+  formatValueCounts,
+  redactValue,
   sumCounts,
-  valueLabel,
 } from "./column-profile.ts";
 import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
-import type { Found } from "./suggest.ts";
-import { type Ask, type ColumnReading, isStatusLike, toLabel } from "./suggested-columns.ts";
+import type { ColumnChoice } from "./suggest.ts";
+import { type AskOperator, type ColumnProposal, isLikelyStatusColumn, toLabel } from "./suggested-columns.ts";
 import type { DamageKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
-import { guessOwnWord, isOwnWord, isWordField, maxStatusWords, meansWithdrawn, ownWords } from "./words.ts";
+import {
+  guessRegisterWord,
+  hasFixedWords,
+  isRegisterWord,
+  isWithdrawalWord,
+  maxStatusWords,
+  registerWordsOf,
+} from "./words.ts";
 
 type Proposal = {
-  readonly ask: Ask;
+  readonly ask: AskOperator;
   /** Proposes how the texts of a field are read. */
   readonly propose: (field: ImportField, texts: Iterable<readonly [theirs: string, ours: string]>) => void;
 };
 
 /** Proposes how words, dates and texts of the chosen columns are read, with a question about each proposal. */
-export function proposeValues(found: Found, ask: Ask) {
+export function proposeTranslations(found: ColumnChoice, ask: AskOperator) {
   const values: Mapping["values"] = {};
   const propose: Proposal["propose"] = (field, texts) => {
     const words = Object.fromEntries(texts);
@@ -42,18 +49,18 @@ export function proposeValues(found: Found, ask: Ask) {
 }
 
 /** Proposes translations for the words of the chosen columns. The operator must confirm them. */
-function proposeWords({ chosen, profiles }: Found, { ask, propose }: Proposal): void {
+function proposeWords({ chosen, profiles }: ColumnChoice, { ask, propose }: Proposal): void {
   const taken = new Set(chosen.values());
-  const isStatusAlone = !profiles.some((column) => !taken.has(column) && isStatusLike(column));
+  const isStatusAlone = !profiles.some((column) => !taken.has(column) && isLikelyStatusColumn(column));
   for (const [field, column] of chosen) {
-    if (!isWordField(field)) continue;
+    if (!hasFixedWords(field)) continue;
     const isStatus = field === "licenseStatus";
-    const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isOwnWord(field, text));
+    const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isRegisterWord(field, text));
     const about = columnOfField[field];
     // Asks even about known words: another system's "Licence Status" may mean something else by them.
     if (strange.length === 0 && (!isStatus || (column.name === about && isStatusAlone))) continue;
     const meant = strange.flatMap(({ text }) => {
-      const value = isStatus ? statusWord(column, text) : guessOwnWord(field, text);
+      const value = isStatus ? statusWord(column, text) : guessRegisterWord(field, text);
       return value === undefined ? [] : [[text, value] as const];
     });
     propose(field, meant);
@@ -62,13 +69,13 @@ function proposeWords({ chosen, profiles }: Found, { ask, propose }: Proposal): 
       continue;
     }
     const proposed = meant.length > 0 ? "; some are proposed there" : "";
-    const withdrawn = strange.some(({ text }) => meansWithdrawn(text))
+    const withdrawn = strange.some(({ text }) => isWithdrawalWord(text))
       ? "; if it says whose licence was withdrawn, take the column for license_status"
       : "";
-    const own = ownWords(field).join(", ");
+    const own = registerWordsOf(field).join(", ");
     ask(
       about,
-      `what is meant by ${listValues(strange)}? Give each in \`values\` one of ${own}${proposed}${withdrawn}`,
+      `what is meant by ${formatValueCounts(strange)}? Give each in \`values\` one of ${own}${proposed}${withdrawn}`,
     );
   }
 }
@@ -76,24 +83,24 @@ function proposeWords({ chosen, profiles }: Found, { ask, propose }: Proposal): 
 /** Proposes the word of `license_status` for a cell. In a column such as "Struck off", yes means REVOKED. */
 function statusWord({ name }: ColumnProfile, text: string): string | undefined {
   const answer = readBoolean(text);
-  if ("value" in answer && meansWithdrawn(name)) return answer.value ? "REVOKED" : "";
-  return guessOwnWord("licenseStatus", text);
+  if ("value" in answer && isWithdrawalWord(name)) return answer.value ? "REVOKED" : "";
+  return guessRegisterWord("licenseStatus", text);
 }
 
 function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }): string {
   const words = [...(column.words?.values() ?? [])];
   const unread = words.filter(
-    ({ text }) => !isOwnWord("licenseStatus", text) && statusWord(column, text) === undefined,
+    ({ text }) => !isRegisterWord("licenseStatus", text) && statusWord(column, text) === undefined,
   );
   const revoked = words.filter(({ text }) => statusWord(column, text) === "REVOKED");
   const asked = [
     `${toLabel(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
   ];
   if (unread.length > 0)
-    asked.push(`give ${listValues(unread)} one of ${ownWords("licenseStatus").join(", ")}`);
+    asked.push(`give ${formatValueCounts(unread)} one of ${registerWordsOf("licenseStatus").join(", ")}`);
   if (revoked.length > 0 && !isDated)
     asked.push(
-      `no column has the day of revocation, so that those with ${listValues(revoked)} are revoked as of the day of the import`,
+      `no column has the day of revocation, so that those with ${formatValueCounts(revoked)} are revoked as of the day of the import`,
     );
   return asked.join("; ");
 }
@@ -101,17 +108,17 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
 function rowsWith(words: readonly CountedValue[]): string {
   const most = [...words].sort((one, other) => other.count - one.count).slice(0, 20);
   return most
-    .map(({ text, count }) => `${count} ${count === 1 ? "row says" : "rows say"} ${valueLabel(text)}`)
+    .map(({ text, count }) => `${count} ${count === 1 ? "row says" : "rows say"} ${redactValue(text)}`)
     .join(", ");
 }
 
 /** Asks about each column that seems to hold licence statuses and is not read as `license_status`. */
-function askForStatuses({ chosen, profiles }: Found, ask: Ask): void {
+function askForStatuses({ chosen, profiles }: ColumnChoice, ask: AskOperator): void {
   const fieldOf = new Map([...chosen].map(([field, column]) => [column, field]));
   for (const column of profiles) {
     const field = fieldOf.get(column);
     const isOfText = (field === "state" || field === "category") && column.withdrawn.size > 0;
-    if (column.name === "" || !isStatusLike(column) || (field !== undefined && !isOfText)) continue;
+    if (column.name === "" || !isLikelyStatusColumn(column) || (field !== undefined && !isOfText)) continue;
     const words =
       column.words !== null && column.words.size <= maxStatusWords ? column.words : column.withdrawn;
     const label = toLabel(column);
@@ -140,15 +147,15 @@ const damages: Readonly<Record<Exclude<DamageKind, "NULL_WORD">, string>> = {
 };
 
 /** Asks about damaged texts. Proposes that words such as NULL are read as empty. */
-function proposeTexts({ chosen, parts }: Found, { ask, propose }: Proposal): void {
+function proposeTexts({ chosen, parts }: ColumnChoice, { ask, propose }: Proposal): void {
   const columns = [...chosen, ...parts.map((column) => ["name", column] as const)];
   for (const [field, column] of columns) {
-    if (isWordField(field) || field === "regNo") continue;
+    if (hasFixedWords(field) || field === "regNo") continue;
     const about = columnOfField[field];
     const nulls = column.suspects.get("NULL_WORD") ?? 0;
     if (nulls > 0) {
       propose(field, emptied(column.nulls.keys()));
-      const found = `${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}`;
+      const found = `${count(nulls)} that may stand for an empty cell: ${formatValueCounts(column.nulls.values())}`;
       ask(
         about,
         `${toLabel(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
@@ -169,7 +176,7 @@ function count(texts: number): string {
 }
 
 /** Finds the form in which the file's dates are written. Asks if several forms are possible. */
-function chooseDates({ chosen }: Found, ask: Ask): { dates?: string; why: string } {
+function chooseDates({ chosen }: ColumnChoice, ask: AskOperator): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
   const forms = new Map<string, { count: number; onlyAt: number | null }>();
   for (const column of columns)
@@ -200,7 +207,7 @@ function chooseDates({ chosen }: Found, ask: Ask): { dates?: string; why: string
 
 function describeHalf(column: ColumnProfile): string {
   const { isoDates } = column;
-  const texts = countDates(column) - isoDates - sumCounts(column.never);
+  const texts = countDateCells(column) - isoDates - sumCounts(column.never);
   return (
     `${toLabel(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
     "A spreadsheet makes dates of the texts that it can read, and may have swapped their days and months: " +
@@ -208,14 +215,14 @@ function describeHalf(column: ColumnProfile): string {
   );
 }
 
-export function addDateReason(column: ColumnReading, why: string): ColumnReading {
+export function addDateFormReason(column: ColumnProposal, why: string): ColumnProposal {
   const field = column.taken === null ? undefined : fieldOfColumnName(column.taken);
   const isDated = field !== undefined && isDateField(field) && why !== "";
   return isDated ? { ...column, why: `${column.why}, ${why}` } : column;
 }
 
 /** Proposes that dates such as 0000-00-00 are read as empty, except an expiry such as 9999-12-31. Asks about all. */
-function proposeEmptyDates({ chosen }: Found, { ask, propose }: Proposal): void {
+function proposeEmptyDates({ chosen }: ColumnChoice, { ask, propose }: Proposal): void {
   for (const [field, column] of chosen) {
     const { never } = column;
     if (!isDateField(field) || never.size === 0) continue;
@@ -226,7 +233,7 @@ function proposeEmptyDates({ chosen }: Found, { ask, propose }: Proposal): void 
       none.length < never.size
         ? "A year so late is stored unchanged; give another date in `values` if none is meant"
         : "`values` reads them as empty; delete there what is a real date";
-    const dates = listValues(never.values());
+    const dates = formatValueCounts(never.values());
     ask(
       columnOfField[field],
       `${toLabel(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
@@ -236,10 +243,10 @@ function proposeEmptyDates({ chosen }: Found, { ask, propose }: Proposal): void 
 
 const fewRows = 3;
 
-function askForRevoked({ chosen, rows }: Found, ask: Ask): void {
+function askForRevoked({ chosen, rows }: ColumnChoice, ask: AskOperator): void {
   const column = chosen.get("licenseRevokedOn");
   if (column === undefined || rows < fewRows) return;
-  const revoked = countDates(column) - sumCounts(column.never);
+  const revoked = countDateCells(column) - sumCounts(column.never);
   if (revoked * 2 <= rows) return;
   const said = `${revoked} of ${rows} teachers would be revoked by ${toLabel(column)}`;
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
@@ -249,7 +256,7 @@ const dateFields: readonly ImportField[] = ["licenseExpiryDate", "licenseIssueDa
 const maxOffered = 5;
 
 /** Asks whether unrecognised columns of dates are the date fields that still lack a column. */
-function askForDateFields({ chosen, profiles }: Found, ask: Ask): void {
+function askForDateFields({ chosen, profiles }: ColumnChoice, ask: AskOperator): void {
   const taken = new Set(chosen.values());
   const free = dateFields.filter((field) => !chosen.has(field));
   const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
@@ -258,7 +265,7 @@ function askForDateFields({ chosen, profiles }: Found, ask: Ask): void {
     !taken.has(column) &&
     !isPrivateOrUnstoredColumn(column.name) &&
     column.filled > 0 &&
-    countDates(column) / column.filled >= 0.95 &&
+    countDateCells(column) / column.filled >= 0.95 &&
     // A column that is mostly empty may be the dates of revocation, which few teachers have.
     (free.length > 0 || column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0));
   if (open.length === 0) return;

@@ -1,14 +1,14 @@
 /** Reads a table as the rows of an extract: finds its header, and the field of each column. */
 
 import {
-  type ArrivedNames,
-  closestField,
-  countWord,
-  safeLabel,
+  countColumnWord,
+  createUnreadColumn,
+  type ExtractFindings,
+  findSimilarField,
+  redactLabel,
   type UnreadColumn,
-  unreadColumn,
 } from "./arrival.ts";
-import { type TableRecord, unguardedCell } from "./csv.ts";
+import { type TableRecord, unescapeFormula } from "./csv.ts";
 import {
   columnOfField,
   fieldOfColumnName,
@@ -17,10 +17,10 @@ import {
   type RawRow,
   UnreadableError,
 } from "./fields.ts";
-import type { CompiledMapping, Translation } from "./mapping.ts";
+import type { CellTranslator, CompiledMapping } from "./mapping.ts";
 import type { RejectionCode } from "./report.ts";
 import { requiredFields } from "./rows.ts";
-import { type Delimiter, headerLines } from "./text.ts";
+import { type Delimiter, maxHeaderLine } from "./text.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
@@ -30,7 +30,7 @@ export type TableLayout = {
   readonly mapping: CompiledMapping | null;
 };
 
-export const tooManyColumns = "the row has more than 256 columns; remove what is no teacher's data";
+export const tooManyColumnsMessage = "the row has more than 256 columns; remove what is no teacher's data";
 
 type Column = {
   readonly field: ImportField | null;
@@ -38,7 +38,7 @@ type Column = {
   readonly part: number | null;
   /** Collects the words of a column that is not read; null if the column is read or ignored. */
   readonly unread: UnreadColumn | null;
-  readonly translate: Translation;
+  readonly translate: CellTranslator;
 };
 type Header = ReturnType<typeof readHeader>;
 
@@ -71,11 +71,11 @@ export function findHeader(
   }
   const known = (record: TableRecord) =>
     record.cells.filter((name) => headingField(name.trim(), mapping) != null).length;
-  const first = filled.find((record) => record.line <= headerLines && known(record) >= 2);
-  return first ?? (isPast(headerLines) ? filled[0] : undefined);
+  const first = filled.find((record) => record.line <= maxHeaderLine && known(record) >= 2);
+  return first ?? (isPast(maxHeaderLine) ? filled[0] : undefined);
 }
 
-export type BelowHeader = {
+export type RowsBelowHeader = {
   readonly header: TableRecord;
   /** The table's first rows, the header among them. */
   readonly beginning: readonly TableRecord[];
@@ -89,11 +89,11 @@ export type BelowHeader = {
  * @param firstLine rows above this line are dropped, so that a long text above the table needs no memory
  * @throws UnreadableError if the table has no header
  */
-export async function* readBelowHeader(
+export async function* readRowsBelowHeader(
   tables: AsyncIterable<readonly TableRecord[]>,
   find: (records: readonly TableRecord[], isWhole: boolean) => TableRecord | undefined,
   firstLine = 1,
-): AsyncGenerator<BelowHeader> {
+): AsyncGenerator<RowsBelowHeader> {
   let beginning: TableRecord[] = [];
   let header: TableRecord | undefined;
   const below = (found: TableRecord) => {
@@ -115,16 +115,16 @@ export async function* readBelowHeader(
 }
 
 /** Reads a table's rows. @throws UnreadableError if the header lacks a required column or has a column twice */
-export async function* readTable(
+export async function* readTableRows(
   tables: AsyncIterable<readonly TableRecord[]>,
   layout: TableLayout,
-  names: ArrivedNames,
+  names: ExtractFindings,
 ): AsyncGenerator<RawRow[]> {
   const { mapping } = layout;
   const find = (records: readonly TableRecord[], isWhole: boolean) => findHeader(records, mapping, isWhole);
   let header: Header | undefined;
   let total: TableRecord | undefined;
-  for await (const piece of readBelowHeader(tables, find, mapping?.header)) {
+  for await (const piece of readRowsBelowHeader(tables, find, mapping?.header)) {
     header ??= readHeader(piece.header, layout, names);
     const rows: RawRow[] = [];
     for (const record of piece.records) {
@@ -146,26 +146,26 @@ function isFilled({ cells, flaws }: TableRecord): boolean {
 function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
   const regNo = columns.findIndex(({ field }) => field === "regNo");
   const number = (cells[regNo] ?? "").trim();
-  return (number === "" || isTotal(number)) && cells.some(isTotal);
+  return (number === "" || isTotalCell(number)) && cells.some(isTotalCell);
 }
 
-export function isTotal(cell: string): boolean {
+export function isTotalCell(cell: string): boolean {
   return /^(?:grand|sub)?[\s-]*totals?\b/i.test(cell.trim().slice(0, 40));
 }
 
-function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames) {
+function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ExtractFindings) {
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
-  if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
+  if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumnsMessage);
   const columns = cells.map((cell, index): Column => {
-    const name = joinLines(cell);
+    const name = collapseWhitespace(cell);
     const field = headingField(name, mapping);
-    const label = safeLabel(name, `column ${index + 1}`);
+    const label = redactLabel(name, `column ${index + 1}`);
     if (field != null) names.fields.push(field);
     else if (field === undefined && (name !== "" || format === "csv"))
-      names.unknown.push({ label, near: closestField(name) });
+      names.unknown.push({ label, near: findSimilarField(name) });
     const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
-    const unread = field === undefined || isOwn ? unreadColumn(name, label, isOwn) : null;
+    const unread = field === undefined || isOwn ? createUnreadColumn(name, label, isOwn) : null;
     if (unread !== null) names.unread.push(unread);
     const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
     return { field: field ?? null, part: mapping?.partOf(name) ?? null, unread, translate };
@@ -192,7 +192,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   return { line, columns, constants, widths: { format, width: columns.length } as Widths };
 }
 
-export function joinLines(name: string): string {
+export function collapseWhitespace(name: string): string {
   return name.trim().replace(/\s+/g, " ");
 }
 
@@ -235,7 +235,7 @@ type Widths = Pick<TableLayout, "format"> & {
 };
 
 /** Whether a row has the header's cells. In CSV it may end with empty cells, as many as the first row has. */
-export function fitsHeader({ cells }: TableRecord, widths: Widths): boolean {
+export function hasHeaderWidth({ cells }: TableRecord, widths: Widths): boolean {
   const { format, width } = widths;
   if (format !== "csv") return cells.length <= width;
   const isEmpty = cells.slice(width).every((cell) => cell.trim() === "");
@@ -253,15 +253,15 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   };
   refuseFlaws(record, (column) => columns[column]?.field != null);
   if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
-  if (!fitsHeader(record, header.widths)) return fault(null, "COLUMN_COUNT");
+  if (!hasHeaderWidth(record, header.widths)) return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
     const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
     if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
       return fault(field, "ROWS_IN_A_CELL");
-    if (unread !== null) countWord(unread, unguardedCell(cell.trim()));
+    if (unread !== null) countColumnWord(unread, unescapeFormula(cell.trim()));
     if (field === null) continue;
-    const text = unguardedCell(cell.trim());
+    const text = unescapeFormula(cell.trim());
     const value = translate === null ? text : translate(text);
     if (part === null) row[field] = value;
     else joined[part] = value;

@@ -75,7 +75,7 @@ function beginsWith(bytes: Uint8Array, mark: string): boolean {
 export const isZipArchive = (bytes: Uint8Array) => beginsWith(bytes, "504b0304");
 
 /** Whether a file begins as an OLE compound file: an .xls workbook, or an .xlsx workbook with a password. */
-export const isXlsOrEncrypted = (bytes: Uint8Array) => beginsWith(bytes, "d0cf11e0");
+export const isOleCompoundFile = (bytes: Uint8Array) => beginsWith(bytes, "d0cf11e0");
 
 /** The first bytes of gzip, xz, bzip2, Zstandard, 7z and RAR files, in hex. */
 const compressed = ["1f8b", "fd377a58", "425a68", "28b52ffd", "377abcaf", "52617221"];
@@ -144,11 +144,11 @@ function linesIn(bytes: Uint8Array): number {
 }
 
 /** The number of first lines among which the header is looked for (decision D7.10). */
-export const headerLines = 20;
+export const maxHeaderLine = 20;
 
 /** Finds the delimiter that gives a line most known column names, else the one that gives most rows of equal length. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
-  const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
+  const lines = text.split(/\r\n|\n|\r/, maxHeaderLine).filter((line) => line.trim() !== "");
   const scored = delimiters.map((delimiter) => {
     const rows = lines.map((line) => cellsOf(line, delimiter));
     const known = Math.max(0, ...rows.map((cells) => cells.filter(isKnown).length));
@@ -174,7 +174,7 @@ const megabyte = 1024 * 1024;
 /** Limits against zip bombs. The compression ratio is limited only above `ratioFrom` unpacked bytes. */
 const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
-export const tooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";
+export const workbookTooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";
 export const damagedMessage =
   "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
 
@@ -182,7 +182,7 @@ export const damagedMessage =
  * Lists the files in a zip archive. Names are in lower case, because readers of workbooks ignore case.
  * @throws UnreadableError for a damaged archive, a name that is listed twice, or sizes above `archiveLimits`
  */
-export function listParts(bytes: Uint8Array): ReadonlySet<string> {
+export function listZipEntries(bytes: Uint8Array): ReadonlySet<string> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
     return partsIn(file);
@@ -195,7 +195,7 @@ function partsIn(file: Buffer): ReadonlySet<string> {
   const end = file.lastIndexOf("PK\x05\x06");
   if (end === -1) throw new UnreadableError(1, damagedMessage);
   const count = file.readUInt16LE(end + 10);
-  if (count > archiveLimits.entries) throw new UnreadableError(1, tooLargeMessage);
+  if (count > archiveLimits.entries) throw new UnreadableError(1, workbookTooLargeMessage);
   let at = file.readUInt32LE(end + 16);
   let unpacked = 0;
   const names = new Set<string>();
@@ -210,7 +210,7 @@ function partsIn(file: Buffer): ReadonlySet<string> {
   }
   const { bytes, ratio, ratioFrom } = archiveLimits;
   if (unpacked > bytes || (unpacked > ratioFrom && unpacked > ratio * file.length))
-    throw new UnreadableError(1, tooLargeMessage);
+    throw new UnreadableError(1, workbookTooLargeMessage);
   return names;
 }
 

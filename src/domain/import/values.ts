@@ -1,9 +1,9 @@
 import * as v from "valibot";
-import { certificateStatuses, sources } from "../../partner/contract.ts";
+import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
-import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
+import { canonicalizePhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo, maxTeacherId, type Teacher } from "../teachers/teachers.ts";
 import { normalizeName } from "./fields.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
@@ -48,7 +48,7 @@ export function readRegNo(cell: string): ParseResult<string, RejectionCode> {
   return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };
 }
 
-export function readTId(cell: string): ParseResult<number | null, RejectionCode> {
+export function readTeacherId(cell: string): ParseResult<number | null, RejectionCode> {
   if (cell === "") return { value: null };
   if (damagedNumber.test(cell)) return { code: "SPREADSHEET_DAMAGE" };
   const tId = Number(cell);
@@ -92,9 +92,9 @@ function wordReader<T extends string>(
 
 /** The words of `license_status`. NONE means that the teacher has no licence. */
 export const licenseWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
-export type LicenseWord = (typeof licenseWords)[number];
+export type LicenseStatusWord = (typeof licenseWords)[number];
 
-export const readSource = wordReader(sources, "SOURCE_INVALID");
+export const readSource = wordReader(teacherSources, "SOURCE_INVALID");
 export const readCertificateStatus = wordReader(certificateStatuses, "CERTIFICATE_STATUS_INVALID");
 export const readLicenseStatus = wordReader(licenseWords, "LICENSE_STATUS_INVALID");
 
@@ -108,7 +108,7 @@ export function readEmail(cell: string): ParseResult<string | null> {
 /** Reads a phone number. @returns the number in E.164 form */
 export function readPhone(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
-  const phone = damagedNumber.test(cell) ? null : canonicalPhone(cell);
+  const phone = damagedNumber.test(cell) ? null : canonicalizePhone(cell);
   return phone === null ? { code: "PHONE_INVALID" } : { value: phone };
 }
 

@@ -1,6 +1,6 @@
 /** Translates other systems' words for sources, statuses and flags. */
 
-import { certificateStatuses, sources } from "../../partner/contract.ts";
+import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { type ImportField, normalizeName } from "./fields.ts";
 import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
 
@@ -25,7 +25,7 @@ const shortWithdrawal =
 const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;
 
 /** Whether a text means that a licence was withdrawn: revoked, struck off, suspended, cancelled and the like. */
-export function meansWithdrawn(word: string): boolean {
+export function isWithdrawalWord(word: string): boolean {
   const letters = lettersOf(word);
   if (shortWithdrawal.test(letters)) return true;
   return withdrawal.test(letters) && !negation.test(letters);
@@ -42,7 +42,7 @@ const statusNames = [
 ];
 
 /** Whether a column's name suggests licence statuses. Names such as `Certificate Status` do not. */
-export function isStatusName(name: string): boolean {
+export function isStatusColumnName(name: string): boolean {
   const letters = lettersOf(name);
   if (withdrawal.test(letters)) return true;
   if (/cert|employ|marital|nin|payment|account/.test(letters.replaceAll("training", ""))) return false;
@@ -52,7 +52,7 @@ export function isStatusName(name: string): boolean {
 /** By field: the register's words, their reader, and other systems' words that probably mean one of them. */
 const wordFields = {
   source: {
-    words: sources,
+    words: teacherSources,
     read: readSource,
     likely: {
       new_system: "new portal online",
@@ -93,31 +93,31 @@ const wordFields = {
 
 type WordField = keyof typeof wordFields;
 
-export function isWordField(field: ImportField): field is WordField {
+export function hasFixedWords(field: ImportField): field is WordField {
   return field in wordFields;
 }
 
-export function isOwnWord(field: ImportField, word: string): boolean {
-  return isWordField(field) && "value" in wordFields[field].read(word);
+export function isRegisterWord(field: ImportField, word: string): boolean {
+  return hasFixedWords(field) && "value" in wordFields[field].read(word);
 }
 
-export function codeOfWrongWord(field: WordField): string {
+export function wrongWordCodeOf(field: WordField): string {
   const read = wordFields[field].read("");
   return "code" in read ? read.code : "";
 }
 
-export function mayBeEmpty(field: WordField): boolean {
+export function canBeEmpty(field: WordField): boolean {
   return field !== "source" && field !== "certificateStatus";
 }
 
-export function ownWords(field: WordField): readonly string[] {
+export function registerWordsOf(field: WordField): readonly string[] {
   return wordFields[field].words;
 }
 
 /** Finds the register's word that another system's word probably means. */
-export function guessOwnWord(field: ImportField, word: string): string | undefined {
-  if (!isWordField(field)) return undefined;
-  if (field === "licenseStatus" && meansWithdrawn(word)) return "REVOKED";
+export function guessRegisterWord(field: ImportField, word: string): string | undefined {
+  if (!hasFixedWords(field)) return undefined;
+  if (field === "licenseStatus" && isWithdrawalWord(word)) return "REVOKED";
   const found = Object.entries(wordFields[field].likely).find(([, words]) =>
     words.split(" ").includes(normalizeName(word)),
   );

@@ -3,10 +3,10 @@
 import { Buffer } from "node:buffer";
 import { read, SSF, type WorkBook, type WorkSheet } from "@e965/xlsx";
 import type { CellFlaw, TableRecord } from "./csv.ts";
-import { dateSince1900, dateSince1904 } from "./dates.ts";
+import { convertDaysSince1900, convertDaysSince1904 } from "./dates.ts";
 import { UnreadableError } from "./fields.ts";
-import { maxColumns, tooManyColumns } from "./table.ts";
-import { damagedMessage, isZipArchive, listParts, tooLargeMessage } from "./text.ts";
+import { maxColumns, tooManyColumnsMessage } from "./table.ts";
+import { damagedMessage, isZipArchive, listZipEntries, workbookTooLargeMessage } from "./text.ts";
 
 /** Maximum rows of a sheet. `cli/register/workbook-process.ts` limits the time and memory of reading. */
 const maxRows = 250_000;
@@ -30,7 +30,7 @@ export type Sheet = { readonly name: string; readonly records: readonly TableRec
  */
 export function readWorkbook(file: Uint8Array | string, options: SheetOptions = {}): Sheet {
   const isZip = typeof file !== "string" && isZipArchive(file);
-  if (isZip) refuseOtherArchives(listParts(file));
+  if (isZip) refuseOtherArchives(listZipEntries(file));
   // SheetJS would read a smaller file as text.
   if (!isZip && typeof file !== "string" && file.length < minOldBytes)
     throw new UnreadableError(1, damagedMessage);
@@ -113,13 +113,13 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
       if (flaw !== null) flaws.set(column, flaw);
       const text = flaw === null ? textOf(cell, is1904) : "";
       if (text === "" && flaw === null) return;
-      if (column >= maxColumns) throw new UnreadableError(index + 1, tooManyColumns);
+      if (column >= maxColumns) throw new UnreadableError(index + 1, tooManyColumnsMessage);
       while (cells.length < column) cells.push("");
       cells[column] = text;
     });
     for (const column of covered.get(index) ?? []) flaws.set(column, "merged");
     if (cells.length === 0) continue;
-    if (records.length >= maxRows) throw new UnreadableError(1, tooLargeMessage);
+    if (records.length >= maxRows) throw new UnreadableError(1, workbookTooLargeMessage);
     records.push({ line: index + 1, cells, ...(flaws.size === 0 ? {} : { flaws: [...flaws] }) });
   }
   return records;
@@ -147,7 +147,7 @@ function textOf({ t, v, z }: Cell, is1904: boolean): string {
   if (v === undefined || v === null || t === "z") return "";
   if (typeof v !== "number") return String(v);
   const format = typeof z === "string" ? z.slice(0, maxFormatLength) : "General";
-  if (showsDate(format)) return (is1904 ? dateSince1904(v) : dateSince1900(v)) ?? String(v);
+  if (showsDate(format)) return (is1904 ? convertDaysSince1904(v) : convertDaysSince1900(v)) ?? String(v);
   return showsLeadingDigits(format) ? SSF.format(format, v) : String(v);
 }
 

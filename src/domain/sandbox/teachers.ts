@@ -49,16 +49,16 @@ function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
 /** A teacher for each state, then one for each trap, with fixed numbers. NINs that begin with 999 are invented. */
 export const sandboxTeachers: readonly SandboxTeacher[] = [...states, ...traps].map(sandboxTeacher);
 
-export const stateTeachers = sandboxTeachers.slice(0, states.length);
-export const trapTeachers = sandboxTeachers.slice(states.length);
+export const statusExampleTeachers = sandboxTeachers.slice(0, states.length);
+export const trapExampleTeachers = sandboxTeachers.slice(states.length);
 
 /** The default teacher of `tvs trigger`, and the teacher whose licence ends soon. */
-export const [defaultTeacher, expiringTeacher] = trapTeachers as [SandboxTeacher, SandboxTeacher];
+export const [defaultTeacher, expiringTeacher] = trapExampleTeachers as [SandboxTeacher, SandboxTeacher];
 
 const soonDays = 20;
 
 /** Makes an extract in NDJSON, which can contain profiles. `expiringTeacher`'s licence ends 20 days after `today`. */
-export function sandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
+export function makeSandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
   const rows = teachers.map(({ shows: _shows, ...teacher }) => ({
     ...teacher,
     ...(teacher.regNo === expiringTeacher.regNo ? { licenseExpiryDate: addDays(today, soonDays) } : {}),

@@ -6,9 +6,9 @@ import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.
 import type { Configuration } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent, transitions } from "../events.ts";
-import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
+import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
-import { type HistoryEntry, planWrite } from "../teachers/store.ts";
+import { type HistoryEntry, planTeacherWrite } from "../teachers/store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
 import { defaultTeacher } from "./teachers.ts";
 
@@ -110,8 +110,8 @@ export async function triggerEvent(
       throw new TvsError("REFUSED", "the teacher is hidden: tvs teachers unhide shows them again");
     const now = clock.now();
     const today = calendar.dateAt(now);
-    if (isDueByCalendar(teacher, today)) {
-      const step = planCalendarStep(teacher, dependencies);
+    if (isAnnouncementDue(teacher, today)) {
+      const step = planLicenseAnnouncement(teacher, dependencies);
       if ((await teachers.apply([step]))[0]) before.push(...step.events);
       continue;
     }
@@ -121,7 +121,7 @@ export async function triggerEvent(
     // Each change of a teacher gets a later time, by which a receiver may order the events.
     const at = Math.max(now, teacher.updatedAt + 1);
     const content = { ...teacher, ...edit.set(teacher, today) };
-    const write = planWrite(teacher, content, { ...dependencies, action: edit.action, reason, at });
+    const write = planTeacherWrite(teacher, content, { ...dependencies, action: edit.action, reason, at });
     if (!(await teachers.apply([write]))[0]) continue;
     if (!causes) {
       left = left.slice(1);

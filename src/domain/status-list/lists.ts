@@ -11,7 +11,7 @@ import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
 import { promisify } from "node:util";
 import { deflate } from "node:zlib";
-import { statusListType } from "../../partner/status-list.ts";
+import { statusListJwsType } from "../../partner/status-list.ts";
 import type { StatusClaim } from "../../partner/verification.ts";
 import type { StatusListStore } from "../../store/status-lists.ts";
 import type { Clock } from "../clock.ts";
@@ -21,7 +21,7 @@ import type { Secrets } from "../secrets.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
 /** The number of bits in a list. Each index names one bit. */
-export const listIndexes = 2 ** 20;
+export const indexesPerList = 2 ** 20;
 
 /** The number of values of half an index. An index has 20 bits, so half of it has 10. */
 const half = 2 ** 10;
@@ -32,22 +32,22 @@ const rounds = 10;
  * The name of the setting with a teacher id. Each new teacher gets a higher id (decision D15.4). After a restore, lower
  * ids may belong to teachers whom the register has lost.
  */
-export const teacherIdsAfterName = "teacher_ids_after";
+export const teacherIdsAfterSettingName = "teacher_ids_after";
 
 /**
  * Computes a teacher's list and index from the teacher's id (decision D15.2). Without the master key the index does not
  * reveal the id.
  */
-export type StatusIndexes = (teacherId: number) => { readonly list: number; readonly idx: number };
+export type StatusIndexer = (teacherId: number) => { readonly list: number; readonly idx: number };
 
 /** Makes the function that computes list and index. @param key 32 bytes, derived from the master key */
-export function createStatusIndexes(key: Uint8Array): StatusIndexes {
+export function createStatusIndexer(key: Uint8Array): StatusIndexer {
   const permutations = new Map<number, (index: number) => number>();
   return (teacherId) => {
-    const list = Math.floor((teacherId - 1) / listIndexes);
+    const list = Math.floor((teacherId - 1) / indexesPerList);
     const permute = permutations.get(list) ?? permutation(key, list);
     permutations.set(list, permute);
-    return { list, idx: permute((teacherId - 1) % listIndexes) };
+    return { list, idx: permute((teacherId - 1) % indexesPerList) };
   };
 }
 
@@ -87,18 +87,18 @@ export type StatusLists = {
   readonly tokens: ReadonlyMap<string, string>;
 };
 
-export type StatusListSource = ReturnType<typeof createStatusLists>;
+export type StatusListSource = ReturnType<typeof createStatusListSource>;
 
 type Dependencies = {
   readonly configuration: Configuration;
   readonly store: StatusListStore;
-  readonly statusIndexes: StatusIndexes;
+  readonly statusIndexes: StatusIndexer;
   readonly secrets: Secrets;
   readonly clock: Clock;
 };
 
 /** Creates the source of the lists. It computes them on request and keeps them until something changes. */
-export function createStatusLists(dependencies: Dependencies) {
+export function createStatusListSource(dependencies: Dependencies) {
   const { configuration, store, statusIndexes, clock } = dependencies;
   const lostBits = createLostBits(statusIndexes);
   let made: { readonly from: string; readonly lists: Promise<StatusLists> } | undefined;
@@ -139,7 +139,7 @@ async function makeLists(
     const { list, idx } = statusIndexes(id);
     setBit(bits.get(list), idx);
   }
-  const sign = await createJwsSigner(statusListType, keys, secrets);
+  const sign = await createJwsSigner(statusListJwsType, keys, secrets);
   const iat = Math.floor(timeOf(rows.changedAt, snapshot, now) / 1000);
   const times = { iat, exp: iat + expiresSeconds, ttl: ttlSeconds };
   const tokens = new Map<string, string>();
@@ -150,16 +150,16 @@ async function makeLists(
   return { tokens };
 }
 
-const noBits = () => new Uint8Array(listIndexes / 8);
+const noBits = () => new Uint8Array(indexesPerList / 8);
 
 /** Makes a list from before a restore. The bit of each id after the last teacher is 1, because that teacher may be lost. */
-function createLostBits(statusIndexes: StatusIndexes) {
+function createLostBits(statusIndexes: StatusIndexer) {
   // Such a list has a million bits and gets no new teachers, so it is computed only once.
   const made = new Map<number, Uint8Array>();
   return (list: number, lastId: number): Uint8Array => {
     const bits = made.get(list) ?? noBits();
     if (!made.has(list)) {
-      for (let id = lastId + 1; id <= (list + 1) * listIndexes; id++) setBit(bits, statusIndexes(id).idx);
+      for (let id = lastId + 1; id <= (list + 1) * indexesPerList; id++) setBit(bits, statusIndexes(id).idx);
       made.set(list, bits);
     }
     return bits.slice();
@@ -174,7 +174,7 @@ function timeOf(changedAt: number, { keys, teacherIdsAfter }: Snapshot, now: num
   const { activatedAt, createdAt } = keys.active;
   const today = Math.floor(now / dayMs) * dayMs;
   // After a restore, new teachers get ids in the list whose number is the second of the restore.
-  const restoredAt = (teacherIdsAfter / listIndexes) * 1000;
+  const restoredAt = (teacherIdsAfter / indexesPerList) * 1000;
   return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoredAt));
 }
 
@@ -201,7 +201,7 @@ function statusListUri(issuer: string, list: number): string {
 export function statusClaimOf(
   teacher: Pick<Teacher, "id"> | null,
   { settings }: Snapshot,
-  statusIndexes: StatusIndexes,
+  statusIndexes: StatusIndexer,
 ): StatusClaim | undefined {
   if (teacher === null || !settings.statusList) return undefined;
   const { list, idx } = statusIndexes(teacher.id);

@@ -5,8 +5,8 @@ import { TvsError } from "../errors.ts";
 import { announcedStatuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isFailedFormula, readText } from "../import/values.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
-import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { type HistoryEntry, planWrite } from "./store.ts";
+import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
+import { type HistoryEntry, planTeacherWrite } from "./store.ts";
 import {
   canonicalRegNo,
   maxTeacherId,
@@ -35,7 +35,7 @@ export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
  * @param name the operand or option, for the error message
  * @throws TvsError USAGE for another text, which the message does not repeat
  */
-export function teacherKeyOf(text: string, name = "REF"): TeacherKey {
+export function parseTeacherKey(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTeacherId) return { by: "tId", value: Number(text) };
   const regNo = canonicalRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
@@ -86,13 +86,13 @@ export async function changeTeacher(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const teacher = await requireTeacher(teachers, key);
     const today = calendar.dateAt(clock.now());
-    if (isDueByCalendar(teacher, today)) {
-      await teachers.apply([planCalendarStep(teacher, dependencies)]);
+    if (isAnnouncementDue(teacher, today)) {
+      await teachers.apply([planLicenseAnnouncement(teacher, dependencies)]);
       continue;
     }
     const changed = changedFields(teacher, { ...change, today });
     const by = { ...dependencies, ...change, at: clock.now() };
-    const write = planWrite(teacher, { ...teacher, ...changed }, by);
+    const write = planTeacherWrite(teacher, { ...teacher, ...changed }, by);
     const [isApplied] = await teachers.apply([write]);
     if (!isApplied) continue;
     const stored = await teachers.findStored(key);
@@ -169,7 +169,7 @@ export type HistoryLine =
   | ({ readonly type: "event"; readonly at: number } & Pick<TeacherEvent, "eventType" | "eventId">);
 
 /** Lists a teacher's changes and events by time. An event has the time of the status change, not of its delivery. */
-export async function teacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
+export async function readTeacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
   const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
   const changeLines = changes.map((entry): HistoryLine => ({ type: "change", ...entry }));
   const eventLines = events.map(({ occurredAt: at, eventType, eventId }): HistoryLine => {

@@ -8,11 +8,11 @@ import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { RetentionState } from "../evidence/retention.ts";
-import { guardedCell } from "../import/csv.ts";
+import { escapeFormula } from "../import/csv.ts";
 import { columnOfField, exportFields, type ImportFormat } from "../import/fields.ts";
-import { teacherHistory } from "./changes.ts";
-import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow } from "./list.ts";
-import { describeHistoryLine, describeStored } from "./record.ts";
+import { readTeacherHistory } from "./changes.ts";
+import { type ListDependencies, readTeacherBatches, type TeacherFilter, type TeacherRow } from "./list.ts";
+import { describeHistoryLine, describeStoredFields } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
 
 /**
@@ -26,7 +26,7 @@ export async function* exportTeachers(
 ) {
   const header = [exportFields.map((field) => columnOfField[field])];
   if (format === "csv") yield { text: byteOrderMark + csvOf(header), ...none };
-  for await (const teachers of eachTeacher(dependencies, filter)) {
+  for await (const teachers of readTeacherBatches(dependencies, filter)) {
     const text = format === "csv" ? csvOf(teachers.map(cellsOf)) : teachers.map(lineOf).join("");
     const profiles = format === "csv" ? teachers.filter(({ profile }) => profile !== null).length : 0;
     yield { text, teachers: teachers.length, profilesLeftOut: profiles };
@@ -45,7 +45,7 @@ function csvOf(rows: readonly string[][]): string {
 function cellsOf(teacher: TeacherRow): string[] {
   return exportFields.map((field) => {
     const value = teacher[field];
-    return value === null ? "" : typeof value === "string" ? guardedCell(value) : String(value);
+    return value === null ? "" : typeof value === "string" ? escapeFormula(value) : String(value);
   });
 }
 
@@ -66,7 +66,7 @@ const exportNotes: readonly string[] = [
  * it, and lookups by partners. They include lookups of the NIN that were made before a record had it.
  * @throws TvsError USAGE for a text that is not a NIN, NOT_KNOWN when nothing is stored
  */
-export async function exportSubject(
+export async function exportPersonalData(
   stores: {
     teachers: TeacherStore;
     attestations: AttestationStore;
@@ -92,8 +92,8 @@ export async function exportSubject(
   const deleted = kept.from === null ? [] : [deletedNote(kept.from)];
   return {
     exportedAt: isoTime(clock.now()),
-    record: teacher === null ? null : describeStored(teacher),
-    history: (await ofTeacher((id) => teacherHistory(teachers, id))).map(describeHistoryLine),
+    record: teacher === null ? null : describeStoredFields(teacher),
+    history: (await ofTeacher((id) => readTeacherHistory(teachers, id))).map(describeHistoryLine),
     events: events.map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
     verifiedBy: teacherId === null ? [] : await attestations.verifiedBy(teacherId),

@@ -11,7 +11,7 @@ export function keyOfIdentifier(identifier: Identifier, index: BlindIndex): Uniq
 }
 
 /** The identifier that the answer to an unsuccessful lookup repeats. A number that may be a NIN is not repeated. */
-export function identifierForAnswer(key: TeacherKey): { regNo: string | null; tId: number | null } {
+export function echoedIdentifierOf(key: TeacherKey): { regNo: string | null; tId: number | null } {
   const mayBeNin = key.by === "nin" || /(^|\D)\d{11}(\D|$)/.test(String(key.value));
   return {
     tId: key.by === "tId" && !mayBeNin ? key.value : null,

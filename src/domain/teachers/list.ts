@@ -2,13 +2,13 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
-import { foldRegNo } from "../../partner/reg-no.ts";
+import { normalizeRegNo } from "../../partner/reg-no.ts";
 import type { TeacherListStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { createNameTest } from "./name-search.ts";
-import { maxTermLength, searchKeys } from "./search-term.ts";
+import { createNameMatcher } from "./name-search.ts";
+import { maxTermLength, searchKeysOf } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 export type TeacherFilter = {
@@ -95,7 +95,7 @@ async function fillPage<T extends { readonly regNo: string }>(
 }
 
 /** Yields all teachers who pass a filter, in pieces. */
-export async function* eachTeacher(
+export async function* readTeacherBatches(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,
 ): AsyncGenerator<readonly TeacherRow[]> {
@@ -124,8 +124,8 @@ export async function findTeachers(
 ): Promise<TeacherPage> {
   const { teachers, blindIndex } = dependencies;
   const term = text.trim();
-  const keys = searchKeys(term, blindIndex);
-  const test = term.includes("@") || term.length > maxTermLength ? null : createNameTest(term);
+  const keys = searchKeysOf(term, blindIndex);
+  const test = term.includes("@") || term.length > maxTermLength ? null : createNameMatcher(term);
   const isNumber = term.includes("/");
   if (keys.length === 0 && test === null && !isNumber)
     throw new TvsError(
@@ -170,7 +170,7 @@ async function namesLike(teachers: TeacherListStore, test: (name: string) => boo
 
 /** Normalises the beginning of a registration number. @throws TvsError USAGE */
 function canonicalStart(text: string): string {
-  const start = foldRegNo(text);
+  const start = normalizeRegNo(text);
   if (start === "" || start.length > maxTermLength || start.includes("\0"))
     throw new TvsError("USAGE", "this is no registration number, nor the beginning of one");
   return start;

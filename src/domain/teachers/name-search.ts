@@ -13,11 +13,11 @@ const plainName = /^[a-z ]*$/;
 const apostrophe = /['’‘ʼʾʿ`´]/gu;
 
 /** The first characters of a name that are compared: the time to remove diacritics is quadratic. */
-export const maxNameRead = 1_000;
+export const maxComparedCharacters = 1_000;
 
 /** Removes case and diacritics, and puts one space before each part, so that ` oka` finds a part's beginning. */
 export function foldName(text: string): string {
-  const name = text.slice(0, maxNameRead);
+  const name = text.slice(0, maxComparedCharacters);
   const lower = name.toLowerCase();
   if (plainName.test(lower)) return ` ${lower}`;
   const letters = lower
@@ -34,7 +34,7 @@ export function foldName(text: string): string {
  * Makes a test for names. A name passes if each word of the term begins one of its parts: `oka ad` finds Ada Okafor.
  * @returns null for a term without letters
  */
-export function createNameTest(term: string): ((name: string) => boolean) | null {
+export function createNameMatcher(term: string): ((name: string) => boolean) | null {
   if (!/\p{L}/u.test(term)) return null;
   const beginnings = foldName(term)
     .split(" ")

@@ -4,7 +4,7 @@ import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { isTvsError } from "../errors.ts";
-import { searchKeys } from "./search-term.ts";
+import { searchKeysOf } from "./search-term.ts";
 import { certificateOf, describeLicenseOn, noLicense, type Teacher } from "./teachers.ts";
 
 type PublicLicense = Omit<License, "status"> & { status: "VALID" | "EXPIRED" | "NOT_FOUND" };
@@ -26,7 +26,7 @@ export function createPublicLookup(dependencies: {
   const { configuration, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;
 
   async function find(term: string): Promise<Teacher | null> {
-    for (const key of searchKeys(term, blindIndex)) {
+    for (const key of searchKeysOf(term, blindIndex)) {
       const teacher = await teachers.find(key);
       if (teacher !== null) return teacher;
     }

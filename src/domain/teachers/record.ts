@@ -4,7 +4,7 @@ import type { HistoryLine } from "./changes.ts";
 import { describeLicenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
 /** Describes every stored field. Of NIN and contacts it says only whether they are on file. */
-export function describeStored(teacher: StoredTeacher) {
+export function describeStoredFields(teacher: StoredTeacher) {
   const { id, ninIndex, emailIndex, phoneIndex, updatedAt, ...fields } = teacher;
   return {
     recordId: id,
@@ -22,12 +22,12 @@ export function describeTeacher(
 ) {
   const today = calendar.dateAt(clock.now());
   const { daysRemaining } = describeLicenseOn(teacher, today);
-  return { ...describeStored(teacher), licenseStatus: licenseStatusOn(teacher, today), daysRemaining };
+  return { ...describeStoredFields(teacher), licenseStatus: licenseStatusOn(teacher, today), daysRemaining };
 }
 
 type Revocation = Pick<StoredTeacher, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-export function revocationText(teacher: Revocation): string {
+export function formatRevocation(teacher: Revocation): string {
   const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
   if (licenseRevokedOn === null) return "no";
   const by = licenseRevokedBy === "operator" ? "the operator" : "an extract";

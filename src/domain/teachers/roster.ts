@@ -1,21 +1,21 @@
 import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
 import type { TeacherReader } from "../../store/teachers.ts";
-import { eligibilityResult } from "../eligibility.ts";
+import { evaluateEligibility } from "../eligibility.ts";
 import { TvsError } from "../errors.ts";
-import { type TableRecord, unguardedCell } from "../import/csv.ts";
+import { type TableRecord, unescapeFormula } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
-import { readNin, readRegNo, readTId } from "../import/values.ts";
-import type { EvaluationContext } from "../statements.ts";
-import { type Identifier, identifierForAnswer, keyOfIdentifier } from "./identifier.ts";
-import { foldName, maxNameRead } from "./name-search.ts";
-import { correctTerm } from "./search-term.ts";
+import { readNin, readRegNo, readTeacherId } from "../import/values.ts";
+import type { ListEvaluationInput } from "../statements.ts";
+import { echoedIdentifierOf, type Identifier, keyOfIdentifier } from "./identifier.ts";
+import { foldName, maxComparedCharacters } from "./name-search.ts";
+import { correctTypingErrors } from "./search-term.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /** Why a row has no usable identifier: a code that imports have too, or a code of lists only. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
 /** The result of one row. It never contains a NIN: a teacher found by NIN has their registration number and id. */
-export type RosterRow = {
+export type RosterRowResult = {
   /** The number of the file's line on which the row begins, from 1. */
   readonly line: number;
   readonly regNo: string | null;
@@ -55,7 +55,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
-export type RosterDependencies = EvaluationContext & { readonly purpose: Purpose };
+export type RosterDependencies = ListEvaluationInput & { readonly purpose: Purpose };
 
 /** A row as it was read: its identifiers in the order of `rosterColumns`, or why one is unusable, and the listed name. */
 type ReadRow = {
@@ -73,14 +73,14 @@ export function readRosterRow({ line, cells }: TableRecord, { positions, width }
     return text === "" ? [] : [readIdentifier(column, text)];
   });
   const identifiers = isSurplus ? ["COLUMN_COUNT" as const] : read;
-  return { line, identifiers, name: unguardedCell(cellOf("name")) };
+  return { line, identifiers, name: unescapeFormula(cellOf("name")) };
 }
 
 /** Looks up the teacher of one row and checks the eligibility. Signs no attestation. */
 export async function checkRosterRow(
   { line, identifiers, name: listed }: ReadRow,
   dependencies: RosterDependencies,
-): Promise<RosterRow> {
+): Promise<RosterRowResult> {
   const [key = "IDENTIFIER_MISSING", ...others] = identifiers.map((one) =>
     typeof one === "string" ? one : keyOfIdentifier(one, dependencies.blindIndex),
   );
@@ -88,24 +88,24 @@ export async function checkRosterRow(
   const teacher = await dependencies.teachers.find(key);
   if (await namesAnother(teacher, others, dependencies.teachers))
     return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
-  const { found, status, ...eligibility } = eligibilityResult(teacher, dependencies);
-  const verdict = verdictAfterNameCheck(eligibility, teacher, listed);
-  const { regNo, tId, name } = teacher ?? { ...identifierForAnswer(key), name: null };
+  const { found, status, ...eligibility } = evaluateEligibility(teacher, dependencies);
+  const verdict = applyNameCheck(eligibility, teacher, listed);
+  const { regNo, tId, name } = teacher ?? { ...echoedIdentifierOf(key), name: null };
   return { line, found, status, error: null, ...verdict, regNo, tId, name };
 }
 
 /** Adds the comparison of names: a teacher who is listed under another name than the registered one is not eligible. */
-export function verdictAfterNameCheck(
+export function applyNameCheck(
   { eligible, reasons }: { eligible: boolean; reasons: readonly Reason[] },
   teacher: Teacher | null,
   listed: string,
 ): { eligible: boolean; reasons: Reason[]; nameMatches: boolean | null } {
-  const matches = teacher === null ? null : nameMatches(listed, teacher.name);
+  const matches = teacher === null ? null : matchesRegisteredName(listed, teacher.name);
   if (matches !== false) return { eligible, reasons: [...reasons], nameMatches: matches };
   return { eligible: false, reasons: [...reasons, "NAME_DIFFERS"], nameMatches: matches };
 }
 
-const nobody: Omit<RosterRow, "line" | "error"> = {
+const nobody: Omit<RosterRowResult, "line" | "error"> = {
   ...{ regNo: null, tId: null, found: false, status: null },
   ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
@@ -123,17 +123,17 @@ async function namesAnother(
 
 function readIdentifier(column: RosterColumn, text: string): Identifier | RosterError {
   if (column === "reg_no") {
-    const read = readRegNo(canonicalRegNo(text) === null ? correctTerm(text) : text);
+    const read = readRegNo(canonicalRegNo(text) === null ? correctTypingErrors(text) : text);
     return "code" in read ? read.code : { regNo: read.value };
   }
-  const read = column === "t_id" ? readTId(text) : readNin(text);
+  const read = column === "t_id" ? readTeacherId(text) : readNin(text);
   if ("code" in read) return read.code;
   if (read.value === null) return "IDENTIFIER_MISSING";
   return typeof read.value === "number" ? { tId: read.value } : { nin: read.value };
 }
 
 /** The share of eligible rows in percent, rounded down to one decimal. */
-export function percentageOf(eligible: number, rows: number): number {
+export function computeEligiblePercentage(eligible: number, rows: number): number {
   return rows === 0 ? 0 : Math.floor((eligible * 1000) / rows) / 10;
 }
 
@@ -142,8 +142,8 @@ export function percentageOf(eligible: number, rows: number): number {
  * family name may be first or last, an initial matches a name, and middle names may be missing.
  * @returns null if the listed name is empty
  */
-export function nameMatches(listed: string, registered: string): boolean | null {
-  if (listed.length > maxNameRead) return false;
+export function matchesRegisteredName(listed: string, registered: string): boolean | null {
+  if (listed.length > maxComparedCharacters) return false;
   const given = partsOf(listed);
   if (given.length === 0) return null;
   const known = partsOf(registered);

@@ -34,14 +34,14 @@ type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
  *
  * A term with `@` is an e-mail address, with `/` a registration number. Eleven digits are a NIN, else a phone number,
  * else a teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term
- * as {@link correctTerm} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
+ * as {@link correctTypingErrors} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
  * @returns an empty list if the term is not an identifier
  */
-export function searchKeys(term: string, index: BlindIndex): TeacherKey[] {
+export function searchKeysOf(term: string, index: BlindIndex): TeacherKey[] {
   if (term.length > maxTermLength) return [];
   const typed = candidatesOf(term);
-  const meant = correctTerm(term);
+  const meant = correctTypingErrors(term);
   const by = typed[0]?.by;
   const mayBeMeant = by === undefined || by === "regNo" || by === "email";
   const all = meant === term || !mayBeMeant ? typed : [...typed, ...candidatesOf(meant)];
@@ -56,11 +56,11 @@ function candidatesOf(term: string): Candidate[] {
   if (term.includes("/")) return candidate("regNo", canonicalRegNo(term));
   const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTeacherId ? term : null);
   if (ninPattern.test(term)) {
-    const phones = candidate("phone", canonicalPhone(term));
+    const phones = candidate("phone", canonicalizePhone(term));
     // Teacher ids have no leading zero, so such a term is not one.
     return [{ by: "nin", text: term }, ...phones, ...(term.startsWith("0") ? [] : ids)];
   }
-  const phones = /^(\+|234|0)/.test(term) ? candidate("phone", canonicalPhone(term)) : [];
+  const phones = /^(\+|234|0)/.test(term) ? candidate("phone", canonicalizePhone(term)) : [];
   return phones.length > 0 ? phones : ids;
 }
 
@@ -72,7 +72,7 @@ function candidate(by: Candidate["by"], text: string | null): Candidate[] {
 const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
 
 /** Converts a phone number to E.164. A number without a country code is Nigerian. @returns null for another text */
-export function canonicalPhone(text: string): string | null {
+export function canonicalizePhone(text: string): string | null {
   const plain = plainNigerian.exec(text);
   // A shortcut: libphonenumber has the same result, and takes much longer.
   if (plain !== null) return `+234${plain[1] ?? plain[2]}`;
@@ -88,9 +88,9 @@ export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
  * What a search term most likely is. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
  * @returns null if the term is not an identifier
  */
-export function termKind(term: string): TermKind | null {
+export function termKindOf(term: string): TermKind | null {
   if (term.length > maxTermLength) return null;
-  const [first] = [...candidatesOf(term), ...candidatesOf(correctTerm(term))];
+  const [first] = [...candidatesOf(term), ...candidatesOf(correctTypingErrors(term))];
   return first?.by === "nin" ? "elevenDigits" : (first?.by ?? null);
 }
 
@@ -99,7 +99,7 @@ export function termKind(term: string): TermKind | null {
  * Every lookup calls this first, so the test is cheap and inexact: a few long teacher ids pass it as phone numbers.
  */
 export function isPersonalTerm(term: string): boolean {
-  return isPersonalAsTyped(term) || isPersonalAsTyped(correctTerm(term));
+  return isPersonalAsTyped(term) || isPersonalAsTyped(correctTypingErrors(term));
 }
 
 function isPersonalAsTyped(term: string): boolean {
@@ -125,7 +125,7 @@ const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
  * become slashes only in a term with exactly three separators.
  * @returns the term itself if it has no such error or is too long
  */
-export function correctTerm(term: string): string {
+export function correctTypingErrors(term: string): string {
   if (term.length > maxTermLength) return term;
   const plain = withAsciiDigits(term)
     .replace(/\s*[./]$/, "")
@@ -153,7 +153,7 @@ const mayBeDigits = /^[\dOIL]+$/;
  * @returns null if the term has no such error
  */
 export function guessRegNo(term: string): string | null {
-  const regNo = canonicalRegNo(correctTerm(term));
+  const regNo = canonicalRegNo(correctTypingErrors(term));
   if (regNo === null) return null;
   const guess = regNo
     .split("/")

@@ -4,7 +4,7 @@ import { eventsOfChange, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
 /** The counts of a register of which an import may remove only a few percent (`maxLostPercent`). */
-export type Holdings = {
+export type ProtectedCounts = {
   readonly validLicenses: number;
   readonly verifiedCertificates: number;
   readonly revocations: number;
@@ -35,7 +35,7 @@ export type TeacherWrite = {
 };
 
 /** Computes a change's statuses, history and events. @param change `announce` false (`--baseline`) creates no events */
-export function planWrite(
+export function planTeacherWrite(
   before: StoredTeacher | null,
   content: TeacherContent,
   change: {

@@ -6,7 +6,7 @@ import type {
   Profile,
   Source,
 } from "../../partner/contract.ts";
-import { foldRegNo, maxRegNoLength } from "../../partner/reg-no.ts";
+import { maxRegNoCharacters, normalizeRegNo } from "../../partner/reg-no.ts";
 import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -100,12 +100,12 @@ export type UniqueKey =
   | { readonly by: "nin"; readonly value: Uint8Array };
 
 /** What an answer depends on: a record's version, or the fact that no teacher has a key. The commit checks it. */
-export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
+export type TeacherPrecondition = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 /** Converts a registration number to upper case without white space. @returns null unless it has four segments */
 export function canonicalRegNo(text: string): string | null {
-  if (text.length > maxRegNoLength) return null;
-  const folded = foldRegNo(text);
+  if (text.length > maxRegNoCharacters) return null;
+  const folded = normalizeRegNo(text);
   // Names may contain the joiners U+200C and U+200D, registration numbers may not.
   if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
   const segments = folded.split("/");

@@ -1,30 +1,30 @@
 /** The script of the page: the form and its actions. Verification runs in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { checkEach, type ItemCheck } from "./check.ts";
+import { checkEnvelopes, type ItemCheck } from "./check.ts";
 import {
   checkTextSize,
-  type GivenProof,
-  type GivenText,
-  handleOpenedFiles,
-  type Input,
+  type InputProof,
+  type InputText,
   isProofText,
-  readFiles,
+  listenForFiles,
+  readInputFiles,
+  type VerifyInput,
 } from "./files.ts";
 import { loadKeys, loadLogKeys } from "./keys.ts";
-import { isProofRefused, showOutcome, showOutcomes } from "./outcome.ts";
-import { makePrintout, makeSheet } from "./printout.ts";
-import { writtenTime } from "./values.ts";
+import { isProofRefused, makeOutcome, makeOutcomeList } from "./outcome.ts";
+import { makePrintedAttestation, makeSheet } from "./printout.ts";
+import { formatTime } from "./values.ts";
 import {
-  actionButton,
-  actionsRow,
-  byId,
-  createView,
+  createPageView,
   el,
   keySource,
+  makeActionButton,
+  makeActionRow,
   ownIssuer,
   type PageContent,
-  PageProblem,
+  PageError,
+  requireElement,
   served,
   texts,
   verdictBox,
@@ -34,10 +34,10 @@ import {
 const maxShown = 200;
 
 const proof = proofField();
-const view = createView();
+const view = createPageView();
 
 /** The last verified input, which is verified again with a proof that is added later. */
-let last: readonly GivenText[] | null = null;
+let last: readonly InputText[] | null = null;
 
 /** The number of the last started check. An earlier check that ends later does not show its outcome. */
 let turn = 0;
@@ -49,8 +49,8 @@ async function run(words: string, check: () => Promise<PageContent>): Promise<vo
   // Lets the browser paint the message before a long computation blocks it.
   await new Promise((resolve) => setTimeout(resolve));
   const shown = await check().catch((error) => {
-    if (!(error instanceof PageProblem)) console.error(error);
-    const message = error instanceof PageProblem ? error.message : texts.problems.unexpected;
+    if (!(error instanceof PageError)) console.error(error);
+    const message = error instanceof PageError ? error.message : texts.problems.unexpected;
     return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] } as const;
   });
   if (mine === turn) view.show(shown);
@@ -60,24 +60,24 @@ function begin(): void {
   turn++;
   last = null;
   proof.take(null);
-  byId("envelope", HTMLTextAreaElement).value = "";
+  requireElement("envelope", HTMLTextAreaElement).value = "";
   view.begin();
 }
 
 function actionsAfter(...actions: (Node | null)[]): HTMLElement {
-  return actionsRow(
+  return makeActionRow(
     ...actions,
-    actionButton(texts.again, begin, { id: "again", class: "quiet" }),
-    actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
+    makeActionButton(texts.again, begin, { id: "again", class: "quiet" }),
+    makeActionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
   );
 }
 
 function showPrinted(made: HTMLElement, name: string, back: () => PageContent): void {
   const words = texts.certificate;
   view.showCertificate(made, name, [
-    actionButton(words.print, () => window.print()),
-    actionButton(words.back, () => view.show(back()), { class: "quiet" }),
-    actionButton(texts.again, begin, { id: "again", class: "quiet" }),
+    makeActionButton(words.print, () => window.print()),
+    makeActionButton(words.back, () => view.show(back()), { class: "quiet" }),
+    makeActionButton(texts.again, begin, { id: "again", class: "quiet" }),
   ]);
 }
 
@@ -93,29 +93,29 @@ function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement |
   const day = (verification.verifiedAt ?? "").slice(0, 10);
   const { certificate, statement: words } = texts;
   if (statement !== null)
-    return actionButton(words.make, () => {
+    return makeActionButton(words.make, () => {
       markForeign(checked);
       showPrinted(makeSheet(statement, checked), words.sheet.fileTitle(statement.list.name, day), back);
     });
   if (!valid || jws === null) return null;
-  return actionButton(certificate.make, async () => {
+  return makeActionButton(certificate.make, async () => {
     markForeign(checked);
     const name = certificate.fileTitle(result?.certificate?.regNo ?? verificationId ?? "", day);
-    showPrinted(await makePrintout(checked), name, back);
+    showPrinted(await makePrintedAttestation(checked), name, back);
   });
 }
 
-async function checkWith(proof: GivenProof | null, given: readonly GivenText[]): Promise<ItemCheck[]> {
+async function checkWith(proof: InputProof | null, given: readonly InputText[]): Promise<ItemCheck[]> {
   const expected = {
-    issuer: byId("issuer", HTMLInputElement).value.trim(),
-    audience: byId("audience", HTMLInputElement).value.trim(),
+    issuer: requireElement("issuer", HTMLInputElement).value.trim(),
+    audience: requireElement("audience", HTMLInputElement).value.trim(),
   };
   const trusted = await loadKeys();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await loadLogKeys() });
   const options = { expected, ...trusted, proof: opened };
   const all: ItemCheck[] = [];
   for (const one of given) {
-    for await (const checked of checkEach(one, options)) {
+    for await (const checked of checkEnvelopes(one, options)) {
       all.push(checked);
       if (all.length > maxShown) return all;
     }
@@ -130,7 +130,7 @@ function isOfAnother({ verification }: ItemCheck): boolean {
 async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   // The proof belongs to one envelope. The other envelopes are verified without it.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
-  const list = showOutcomes(await Promise.all(alone), actionsAfter());
+  const list = makeOutcomeList(await Promise.all(alone), actionsAfter());
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
@@ -142,36 +142,36 @@ async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
 /** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
 function withoutProofButton({ verification }: ItemCheck): HTMLElement | null {
   if (!isProofRefused(verification)) return null;
-  return actionButton(texts.log.without, () => {
+  return makeActionButton(texts.log.without, () => {
     proof.take(null);
     run(texts.busy, checkForm);
   });
 }
 
-async function checkAgain(given: readonly GivenText[]): Promise<PageContent> {
+async function checkAgain(given: readonly InputText[]): Promise<PageContent> {
   const all = await checkWith(proof.current(), given);
   if (all.some(({ verification }) => !isProofRefused(verification))) proof.used();
   const [first, second] = all;
-  if (first === undefined) throw new PageProblem(texts.problems.noEnvelope);
+  if (first === undefined) throw new PageError(texts.problems.noEnvelope);
   return second === undefined ? resultOf(first) : outcomeOfMany(all);
 }
 
 function resultOf(checked: ItemCheck): PageContent {
   const print = printButton(checked, () => resultOf(checked));
   const actions = actionsAfter(withoutProofButton(checked), print);
-  return { kind: "result", parts: [showOutcome(checked, actions)] };
+  return { kind: "result", parts: [makeOutcome(checked, actions)] };
 }
 
 /** Sets the input to verify, and drops a proof that was used for another envelope. */
-function takeEnvelope(given: readonly GivenText[]): void {
+function takeEnvelope(given: readonly InputText[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
   if (!isSame) proof.dropUsed();
   last = given;
 }
 
 /** Reads the pasted envelope; null if the field is empty. A proof that was pasted there is moved to the proof's field. */
-function pasted(): GivenText[] | null {
-  const area = byId("envelope", HTMLTextAreaElement);
+function pasted(): InputText[] | null {
+  const area = requireElement("envelope", HTMLTextAreaElement);
   const content = area.value;
   checkTextSize(content);
   if (isProofText(content)) {
@@ -187,14 +187,14 @@ async function checkForm(): Promise<PageContent> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
   if (last !== null) return checkAgain(last);
-  if (proof.current() === null) throw new PageProblem(texts.problems.empty);
+  if (proof.current() === null) throw new PageError(texts.problems.empty);
   return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
-function checkInput(input: Input): Promise<PageContent> {
+function checkInput(input: VerifyInput): Promise<PageContent> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
-    byId("envelope", HTMLTextAreaElement).value = "";
+    requireElement("envelope", HTMLTextAreaElement).value = "";
   }
   if (input.proof !== null) proof.take(input.proof);
   return checkForm();
@@ -213,7 +213,7 @@ function readAddress(): void {
   history.replaceState(null, "", `${location.pathname}${location.search}`);
   run(texts.busy, async () => {
     checkTextSize(signature);
-    if (!wholeSignature.test(signature)) throw new PageProblem(texts.problems.brokenLink);
+    if (!wholeSignature.test(signature)) throw new PageError(texts.problems.brokenLink);
     return checkInput({ given: [{ name: null, content: signature }], proof: null });
   });
 }
@@ -223,17 +223,17 @@ async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
   const isKept = await keepOnDevice();
   const { madeAt } = await loadKeys();
-  if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt));
+  if (isKept) requireElement("kept", HTMLElement).textContent = texts.kept(formatTime(madeAt));
 }
 
 function start(): void {
-  byId("envelope-form", HTMLFormElement).addEventListener("submit", (event) => {
+  requireElement("envelope-form", HTMLFormElement).addEventListener("submit", (event) => {
     event.preventDefault();
     run(texts.busy, checkForm);
   });
-  handleOpenedFiles((files) => run(texts.busy, async () => checkInput(await readFiles(files))));
-  byId("needs-script", HTMLElement).hidden = true;
-  byId("tool", HTMLElement).hidden = false;
+  listenForFiles((files) => run(texts.busy, async () => checkInput(await readInputFiles(files))));
+  requireElement("needs-script", HTMLElement).hidden = true;
+  requireElement("tool", HTMLElement).hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
   // If the keys cannot be fetched, the next check says why.
@@ -280,13 +280,13 @@ async function keepOnDevice(): Promise<boolean> {
 /** Controls the field for a proof. The text of a file is kept unchanged, and only the file's name is shown. */
 function proofField() {
   const { log } = texts;
-  const area = byId("proof", HTMLTextAreaElement);
-  const remove = byId("proof-remove", HTMLButtonElement);
-  const name = byId("proof-name", HTMLElement);
-  let proof: GivenProof | null = null;
+  const area = requireElement("proof", HTMLTextAreaElement);
+  const remove = requireElement("proof-remove", HTMLButtonElement);
+  const name = requireElement("proof-name", HTMLElement);
+  let proof: InputProof | null = null;
   let isUsed = false;
 
-  function set(given: GivenProof | null, text: string, words: string): void {
+  function set(given: InputProof | null, text: string, words: string): void {
     proof = given;
     isUsed = false;
     area.value = text;
@@ -294,7 +294,7 @@ function proofField() {
     remove.hidden = given === null;
   }
 
-  function take(given: GivenProof | null): void {
+  function take(given: InputProof | null): void {
     set(given, "", given === null ? "" : log.file(given.name ?? ""));
   }
 
@@ -308,7 +308,7 @@ function proofField() {
   area.addEventListener("input", () => paste(area.value));
   remove.addEventListener("click", () => {
     take(null);
-    byId("files", HTMLInputElement).focus();
+    requireElement("files", HTMLInputElement).focus();
   });
   return {
     current: () => proof,
@@ -326,5 +326,5 @@ function proofField() {
 }
 
 // Without WebCrypto every envelope would be undecidable. The page then only says why, and names `tvs verify`.
-if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
+if (globalThis.crypto?.subtle === undefined) requireElement("why", HTMLElement).textContent = texts.insecure;
 else start();

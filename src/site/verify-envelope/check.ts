@@ -7,13 +7,17 @@ import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
-import { type Stated, unopenedVerification, type Verification } from "../../partner/verification.ts";
+import {
+  type StatementContent,
+  type Verification,
+  verificationOfRefusal,
+} from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
 import { verifyStatement } from "../../partner/verify-statement.ts";
-import type { GivenText } from "./files.ts";
+import type { InputText } from "./files.ts";
 
 /** A genuine statement (one signed answer about a list of people), whose rows are the signed ones. */
-export type ShownStatement = Stated & { readonly rows: NonNullable<Stated["rows"]> };
+export type GenuineStatement = StatementContent & { readonly rows: NonNullable<StatementContent["rows"]> };
 
 /** The issuer and audience that the reader expects. An empty text is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
@@ -22,7 +26,7 @@ export type ItemCheck = {
   readonly name: string | null;
   readonly verification: Verification;
   /** The genuine statement over a list; null for any other input. */
-  readonly statement: ShownStatement | null;
+  readonly statement: GenuineStatement | null;
   /** The members of `Expected` that were not compared, because the reader left them empty. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
@@ -98,14 +102,14 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
     compromisedSince: null,
     withoutProof: () => checkItem(item, name, { ...options, proof: null }),
   };
-  if ("refusal" in item) return { ...shared, verification: unopenedVerification(item.refusal) };
+  if ("refusal" in item) return { ...shared, verification: verificationOfRefusal(item.refusal) };
   const found = await verifyLeniently(item.value, options);
   const since = compromisedSince(keys, found.verification.kid);
   return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
 /** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */
-export async function* checkEach(given: GivenText, options: CheckOptions): AsyncGenerator<ItemCheck> {
+export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<ItemCheck> {
   // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {

@@ -1,17 +1,17 @@
 /** Reads the files that the reader opened or dropped. */
 
-import { decodeProof, decodeText, isUtf16 } from "../../partner/file-text.ts";
-import { byId, PageProblem, texts } from "./view.ts";
+import { decodeProofFile, decodeTextFile, isUtf16 } from "../../partner/file-text.ts";
+import { PageError, requireElement, texts } from "./view.ts";
 
 const words = texts.problems;
 
 /** A text that may contain envelopes, and the name of its file; null if it was pasted. */
-export type GivenText = { readonly name: string | null; readonly content: string | Uint8Array };
+export type InputText = { readonly name: string | null; readonly content: string | Uint8Array };
 
 /** A proof of the evidence log, and the name of its file; null if it was pasted. */
-export type GivenProof = { readonly name: string | null; readonly text: string };
+export type InputProof = { readonly name: string | null; readonly text: string };
 
-export type Input = { readonly given: readonly GivenText[]; readonly proof: GivenProof | null };
+export type VerifyInput = { readonly given: readonly InputText[]; readonly proof: InputProof | null };
 
 /** An envelope has two to ten kilobytes, so 1 MiB is enough for a text. */
 const maxTextBytes = 1024 * 1024;
@@ -19,7 +19,7 @@ const maxFiles = 100;
 
 /** Checks the length of a text. @throws PageProblem if it is longer than any envelope */
 export function checkTextSize({ length }: { readonly length: number }): void {
-  if (length > maxTextBytes) throw new PageProblem(words.tooLarge);
+  if (length > maxTextBytes) throw new PageError(words.tooLarge);
 }
 
 /** Whether a file is a text, by its first bytes: pictures and archives have a NUL there, and a PDF has `%PDF-`. */
@@ -32,12 +32,11 @@ async function readFile(file: File): Promise<Uint8Array> {
   const { name, size } = file;
   const read = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
   try {
-    if (!hasProofName(name) && !isText(await read(file.slice(0, 1024))))
-      throw new PageProblem(words.wrongType);
+    if (!hasProofName(name) && !isText(await read(file.slice(0, 1024)))) throw new PageError(words.wrongType);
     checkTextSize({ length: size });
     return await read(file);
   } catch (error) {
-    throw error instanceof PageProblem ? error : new PageProblem(words.fileUnreadable);
+    throw error instanceof PageError ? error : new PageError(words.fileUnreadable);
   }
 }
 
@@ -53,30 +52,30 @@ function hasProofName(name: string): boolean {
 }
 
 /** Returns the proof, or null. @throws PageProblem if there are different proofs */
-function oneProof(proofs: readonly GivenProof[]): GivenProof | null {
+function oneProof(proofs: readonly InputProof[]): InputProof | null {
   const [proof = null, ...others] = proofs;
-  if (others.some(({ text }) => text !== proof?.text)) throw new PageProblem(words.manyProofs(proofs.length));
+  if (others.some(({ text }) => text !== proof?.text)) throw new PageError(words.manyProofs(proofs.length));
   return proof;
 }
 
 /** Reads files as texts with envelopes, and at most one proof. @throws PageProblem */
-export async function readFiles(files: readonly File[]): Promise<Input> {
-  if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
-  const given: GivenText[] = [];
-  const proofs: GivenProof[] = [];
+export async function readInputFiles(files: readonly File[]): Promise<VerifyInput> {
+  if (files.length > maxFiles) throw new PageError(words.manyFiles);
+  const given: InputText[] = [];
+  const proofs: InputProof[] = [];
   for (const file of files) {
     const { name } = file;
     const bytes = await readFile(file);
-    if (hasProofName(name) || isProofText(decodeText(bytes) ?? "")) {
-      proofs.push({ name, text: decodeProof(bytes) ?? "" });
+    if (hasProofName(name) || isProofText(decodeTextFile(bytes) ?? "")) {
+      proofs.push({ name, text: decodeProofFile(bytes) ?? "" });
     } else given.push({ name, content: bytes });
   }
   return { given, proof: oneProof(proofs) };
 }
 
 /** Calls `run` with files opened in the form or dropped on the page. The browser's own action, to open them, is stopped. */
-export function handleOpenedFiles(run: (files: readonly File[]) => void): void {
-  const input = byId("files", HTMLInputElement);
+export function listenForFiles(run: (files: readonly File[]) => void): void {
+  const input = requireElement("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;
   const take = (files: readonly File[]) => {
     area.classList.remove("over");

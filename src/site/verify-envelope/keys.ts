@@ -8,7 +8,7 @@ import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
 import { readOfflinePack } from "../../partner/status-list.ts";
-import { byId, keySource, PageProblem, served, texts } from "./view.ts";
+import { keySource, PageError, requireElement, served, texts } from "./view.ts";
 
 const words = texts.problems;
 const fetchTimeoutMs = 15_000;
@@ -18,12 +18,12 @@ const maxKeyCharacters = 4 * 1024 * 1024;
 
 async function fetchText(address: string): Promise<string> {
   const unreachable = () => {
-    throw new PageProblem(words.keysUnreachable(words.noConnection));
+    throw new PageError(words.keysUnreachable(words.noConnection));
   };
   const signal = AbortSignal.timeout(fetchTimeoutMs);
   const request = { signal, credentials: "omit", cache: "no-cache" } as const;
   const response = await fetch(address, request).catch(unreachable);
-  if (!response.ok) throw new PageProblem(words.keysUnreachable(words.status(response.status)));
+  if (!response.ok) throw new PageError(words.keysUnreachable(words.status(response.status)));
   return response.text().catch(unreachable);
 }
 
@@ -38,17 +38,17 @@ type Trusted = {
 /** Fetches the offline pack. Its key history names compromised keys, so without a pack no envelope is verified. */
 async function fetchPack(address: string): Promise<Trusted> {
   const pack = readOfflinePack(await fetchText(address));
-  if (pack === null) throw new PageProblem(words.keysUnreachable(words.noPack));
+  if (pack === null) throw new PageError(words.keysUnreachable(words.noPack));
   const { jwks, keyHistory, statusLists, madeAt } = pack;
   return { keys: await createKeySet({ jwks, keyHistory }), statusLists, madeAt };
 }
 
-const pasted = (id: string) => byId(id, HTMLTextAreaElement).value.trim();
+const pasted = (id: string) => requireElement(id, HTMLTextAreaElement).value.trim();
 
 async function pastedKeys(): Promise<Trusted> {
   const [jwks, keyHistory] = [pasted("jwks"), pasted("key-history")];
-  if (jwks === "" && keyHistory === "") throw new PageProblem(words.noKeys);
-  if (jwks.length + keyHistory.length > maxKeyCharacters) throw new PageProblem(words.keysTooLarge);
+  if (jwks === "" && keyHistory === "") throw new PageError(words.noKeys);
+  if (jwks.length + keyHistory.length > maxKeyCharacters) throw new PageError(words.keysTooLarge);
   const sources = { ...(jwks === "" ? {} : { jwks }), ...(keyHistory === "" ? {} : { keyHistory }) };
   return { keys: await createKeySet(sources), statusLists: null, madeAt: null };
 }
@@ -70,10 +70,10 @@ function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
 }
 
 async function logKeysOf(text: string): Promise<readonly VerifierKey[]> {
-  if (text === "") throw new PageProblem(words.noLogKey);
-  if (text.length > maxKeyCharacters) throw new PageProblem(words.keysTooLarge);
+  if (text === "") throw new PageError(words.noLogKey);
+  if (text.length > maxKeyCharacters) throw new PageError(words.keysTooLarge);
   const keys = await readLogKeys(text);
-  if (keys instanceof Refusal) throw new PageProblem(words.badLogKey);
+  if (keys instanceof Refusal) throw new PageError(words.badLogKey);
   return keys;
 }
 

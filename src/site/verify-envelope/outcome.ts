@@ -1,21 +1,21 @@
 /** Builds an outcome on the page: the verdicts in words, the members that were changed, the signed values, the checks. */
 
-import { lookupUrl } from "../../partner/answer-age.ts";
+import { lookupUrlOfAnswer } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
 import type { ItemCheck } from "./check.ts";
 import {
-  answerFacts,
-  differencesOf,
-  nameSigner,
-  reasonTexts,
-  signatureFacts,
-  statementBox,
-  statementPart,
-  statementTone,
-  writtenDay,
-  writtenTime,
+  findChangedMembers,
+  formatDay,
+  formatReasons,
+  formatSigner,
+  formatTime,
+  makeAnswerFacts,
+  makeSignatureFacts,
+  makeStatementBox,
+  makeStatementSection,
+  statementToneOf,
 } from "./values.ts";
 import { el, keySource, ownIssuer, type Tone, table, texts, verdictBox } from "./view.ts";
 
@@ -47,7 +47,7 @@ function answerTone({ result, age }: Verification): Tone {
 
 /** Writes the answer with its day, in the words of the lookup page. */
 function answerTitle({ found, status, eligible }: EligibilityResult, { verifiedAt }: Verification): string {
-  const day = writtenDay(verifiedAt ?? "");
+  const day = formatDay(verifiedAt ?? "");
   if (!found) return verdicts.nobody(day);
   const answer = verdicts.answer(status, day);
   if (eligible === (status === "VALID")) return answer;
@@ -58,7 +58,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
   const { answer } = meanings;
   const name = teacher?.name ?? "";
   const expiry = license?.expiryDate ?? null;
-  const end = expiry === null ? texts.signed.noDay : writtenDay(expiry);
+  const end = expiry === null ? texts.signed.noDay : formatDay(expiry);
   const sentences = {
     VALID: answer.licensed(name, end),
     EXPIRED: answer.expired(name, end),
@@ -69,13 +69,13 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
 }
 
 /** Makes the box of the answer, the second verdict beside that on the signature. */
-export function answerBox(verification: Verification, result: EligibilityResult): HTMLElement {
+export function makeAnswerBox(verification: Verification, result: EligibilityResult): HTMLElement {
   const { found, teacher, reasons } = result;
   return verdictBox(
     answerTone(verification),
     answerTitle(result, verification),
     found && teacher !== null ? summaryOf(result) : meanings.answer.nobody,
-    !found || reasons.length === 0 ? null : meanings.answer.because(reasonTexts(result)),
+    !found || reasons.length === 0 ? null : meanings.answer.because(formatReasons(result)),
   );
 }
 
@@ -84,13 +84,13 @@ function isPast({ age }: Verification): boolean {
 }
 
 /** Makes the line below an old answer, with a link to today's answer; null if the answer is not old. */
-export function oldAnswerBox(verification: Verification): HTMLElement | null {
+export function makeOldAnswerNote(verification: Verification): HTMLElement | null {
   const { age } = verification;
   if (age === null || !isPast(verification)) return null;
   const { since } = texts;
   const ended = age.licenseEndedOn;
-  const words = ended === null ? since.old(age.days) : since.ended(writtenDay(ended));
-  const href = lookupUrl(verification, window.location.origin);
+  const words = ended === null ? since.old(age.days) : since.ended(formatDay(ended));
+  const href = lookupUrlOfAnswer(verification, window.location.origin);
   // The link opens a new page, because leaving this page would lose the result.
   const link =
     href === null
@@ -110,12 +110,12 @@ function isBackdatable({ warnings }: Verification): boolean {
 /** Makes two sentences: by when the answer was in the log, and which of how many entries it is. */
 function logged({ index, size, checkpointAt }: LogEvidence): string[] {
   const counted = (number: number) => number.toLocaleString(document.documentElement.lang);
-  return [log.byMeaning(writtenTime(checkpointAt)), log.entry(counted(index), counted(size))];
+  return [log.byMeaning(formatTime(checkpointAt)), log.entry(counted(index), counted(size))];
 }
 
 /** Explains what the log's proof, or its lack, means for an answer; null if there is neither proof nor need of one. */
-export function evidenceLine({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
-  const since = writtenTime(compromisedSince);
+export function makeEvidenceNote({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
+  const since = formatTime(compromisedSince);
   const evidence = verification.log;
   const line = (tone: string, title: string, ...sentences: string[]) => {
     const paragraphs = sentences.map((sentence) => el("p", {}, sentence));
@@ -127,14 +127,14 @@ export function evidenceLine({ verification, compromisedSince }: ItemCheck): HTM
   }
   if (evidence === null) return null;
   const words = evidence.precedesCompromise ? [log.despite(since)] : [];
-  return line("none", log.by(writtenTime(evidence.checkpointAt)), ...logged(evidence), ...words);
+  return line("none", log.by(formatTime(evidence.checkpointAt)), ...logged(evidence), ...words);
 }
 
 /** Writes what the status list says, and the list's time. Null if no list was used and the answer found nobody. */
 function standingLine({ statusList, result }: Verification): HTMLElement | null {
   const { standing } = texts;
   if (statusList === null && result?.found === false) return null;
-  const time = writtenTime(statusList?.signedAt);
+  const time = formatTime(statusList?.signedAt);
   const words =
     statusList === null ? standing.notAsked : statusList.withdrawn ? standing.no(time) : standing.by(time);
   return el("div", { class: "standing" }, el("p", {}, words));
@@ -166,7 +166,7 @@ function elsewhereOf({ claimedIssuer }: Verification): string | null {
   return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
 }
 
-export function titleOf(checked: ItemCheck): string {
+export function verdictTitleOf(checked: ItemCheck): string {
   const { verification } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
@@ -184,7 +184,7 @@ export function titleOf(checked: ItemCheck): string {
 }
 
 /** Chooses the colour of the signature's verdict. It is green only if the answer is green too. */
-export function signatureTone(verification: Verification, stated: Tone = "good"): Tone {
+export function signatureToneOf(verification: Verification, stated: Tone = "good"): Tone {
   const { verdict, result } = verification;
   if (isBackdatable(verification)) return "warn";
   const isQuiet = result !== null && verdict === "valid" && answerTone(verification) !== "good";
@@ -212,10 +212,10 @@ function signatureBox(checked: ItemCheck): HTMLElement {
   const own = ownWord(reason);
   const aboutProof = isProofRefused(verification);
   const box = verdictBox(
-    signatureTone(verification, statement === null ? "good" : statementTone(statement)),
-    titleOf(checked),
-    reason === null ? meanings.valid(nameSigner(verification)) : own === undefined ? null : meanings[own],
-    isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
+    signatureToneOf(verification, statement === null ? "good" : statementToneOf(statement)),
+    verdictTitleOf(checked),
+    reason === null ? meanings.valid(formatSigner(verification)) : own === undefined ? null : meanings[own],
+    isLoose ? meanings.trust(trust.historySigner ?? "", formatTime(trust.historySignedAt)) : null,
     reasonOf(verification),
     reason === "KEY_COMPROMISED" ? (hasProof ? log.tooLate : log.askForProof) : null,
     aboutProof ? log.aboutProof : null,
@@ -232,10 +232,11 @@ function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
-  if (statement !== null) return [...link(first, statementBox(statement, checked)), evidenceLine(checked)];
+  if (statement !== null)
+    return [...link(first, makeStatementBox(statement, checked)), makeEvidenceNote(checked)];
   if (!valid || result === null) return [first];
-  const boxes = link(first, answerBox(verification, result), oldAnswerBox(verification));
-  return [...boxes, evidenceLine(checked), standingLine(verification)];
+  const boxes = link(first, makeAnswerBox(verification, result), makeOldAnswerNote(verification));
+  return [...boxes, makeEvidenceNote(checked), standingLine(verification)];
 }
 
 function signedPart(checked: ItemCheck): HTMLElement | null {
@@ -245,7 +246,7 @@ function signedPart(checked: ItemCheck): HTMLElement | null {
   const { result, verificationId, verifiedAt, issuer, audience, kid } = verification;
   if (result === null && isProofRefused(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result), ...signatureFacts(verification, nameSigner(verification))];
+  const facts = [...makeAnswerFacts(result), ...makeSignatureFacts(verification, formatSigner(verification))];
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
   const left = checked.notCompared.map((member) =>
@@ -256,7 +257,7 @@ function signedPart(checked: ItemCheck): HTMLElement | null {
 }
 
 function differencesPart(checked: ItemCheck): HTMLElement | null {
-  const rows = checked.envelope === null ? [] : differencesOf(checked.envelope, checked.verification);
+  const rows = checked.envelope === null ? [] : findChangedMembers(checked.envelope, checked.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
   const body = rows.map(({ member, signed, outer }) => [
@@ -302,9 +303,9 @@ function checksPart(checked: ItemCheck): HTMLElement {
 }
 
 /** Shows everything about one envelope, with `actions` below its verdicts. An input without an envelope has only a verdict. */
-export function showOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
+export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
-  const signed = () => (statement === null ? signedPart(checked) : statementPart(statement, checked));
+  const signed = () => (statement === null ? signedPart(checked) : makeStatementSection(statement, checked));
   return el(
     "div",
     {},
@@ -316,7 +317,7 @@ export function showOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElem
 }
 
 /** Shows several envelopes: first the counts for both verdicts, then `actions` and each envelope folded up. */
-export function showOutcomes(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
+export function makeOutcomeList(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;
@@ -337,8 +338,8 @@ export function showOutcomes(all: readonly ItemCheck[], actions: HTMLElement): H
   const items = all.map((checked, index) => {
     const { valid, result } = checked.verification;
     const answer = valid && result !== null ? `; ${answerTitle(result, checked.verification)}` : "";
-    const words = `${checked.name ?? texts.item(index + 1)}: ${titleOf(checked)}${answer}`;
-    return el("details", { class: "envelope" }, el("summary", {}, words), showOutcome(checked));
+    const words = `${checked.name ?? texts.item(index + 1)}: ${verdictTitleOf(checked)}${answer}`;
+    return el("details", { class: "envelope" }, el("summary", {}, words), makeOutcome(checked));
   });
   return el("div", {}, answers.length === 0 ? first : link(first, second), actions, items);
 }

@@ -1,19 +1,25 @@
 /** Makes the pages to print: the attestation of an answer, with its QR code, and the sheet of a statement over a list. */
 
 import { encodeQR } from "qr";
-import { pageOfIssuer } from "../../partner/claims.ts";
-import type { ItemCheck, ShownStatement } from "./check.ts";
-import { answerBox, evidenceLine, oldAnswerBox, signatureTone, titleOf } from "./outcome.ts";
+import { verificationPageOfIssuer } from "../../partner/claims.ts";
+import type { GenuineStatement, ItemCheck } from "./check.ts";
 import {
-  nameSigner,
-  recordFacts,
-  signatureFacts,
-  statementBox,
-  statementFacts,
-  unsignedPurposeFact,
-  writtenTime,
+  makeAnswerBox,
+  makeEvidenceNote,
+  makeOldAnswerNote,
+  signatureToneOf,
+  verdictTitleOf,
+} from "./outcome.ts";
+import {
+  formatSigner,
+  formatTime,
+  makeRecordFacts,
+  makeSignatureFacts,
+  makeStatementBox,
+  makeStatementFacts,
+  makeUnsignedPurposeFact,
 } from "./values.ts";
-import { el, factLine, keySource, texts, verdictBox } from "./view.ts";
+import { el, keySource, makeFactLine, texts, verdictBox } from "./view.ts";
 
 const { statement: words, certificate } = texts;
 
@@ -29,18 +35,18 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
-export function makeSheet(shown: ShownStatement, checked: ItemCheck): HTMLElement {
+export function makeSheet(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
     `${words.sheet.title}: ${shown.list.name}`,
-    words.sheet.lead(nameSigner(checked.verification), writtenTime(verifiedAt)),
-    el("div", { class: "verdicts" }, statementBox(shown, checked)),
-    statementFacts(shown, checked),
+    words.sheet.lead(formatSigner(checked.verification), formatTime(verifiedAt)),
+    el("div", { class: "verdicts" }, makeStatementBox(shown, checked)),
+    makeStatementFacts(shown, checked),
     el("h3", {}, words.sheet.rows),
     listed("ol", new Set(eligible.map(({ regNo, tId }) => regNo ?? String(tId ?? "")))),
     el("p", {}, words.sheet.says),
-    el("p", {}, pageOfIssuer(issuer ?? "") ?? issuer),
+    el("p", {}, verificationPageOfIssuer(issuer ?? "") ?? issuer),
   );
 }
 
@@ -62,7 +68,7 @@ async function codeFigure(link: string): Promise<HTMLElement> {
 /** Shows the signed answer as a QR code (decision D8.8); for a too long answer, shows where to verify it. */
 async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
-  const page = pageOfIssuer(issuer ?? "");
+  const page = verificationPageOfIssuer(issuer ?? "");
   const here = new URL("verify-envelope", document.baseURI).href;
   const link = `${page}#${jws}`;
   const hasCode = page !== null && link.length <= maxLinkCharacters;
@@ -84,18 +90,22 @@ async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement
 }
 
 /** Makes the attestation of a genuine answer, a page to print. */
-export async function makePrintout(checked: ItemCheck): Promise<HTMLElement> {
+export async function makePrintedAttestation(checked: ItemCheck): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;
   const { title, checkedWith, attests } = certificate;
-  const lead = attests(nameSigner(verification), writtenTime(verifiedAt));
+  const lead = attests(formatSigner(verification), formatTime(verifiedAt));
   const answer = await answerPart(checked);
   if (result === null) return sheet(title, lead, answer);
-  const signature = verdictBox(signatureTone(verification), titleOf(checked));
-  const boxes = [answerBox(verification, result), oldAnswerBox(verification), evidenceLine(checked)];
+  const signature = verdictBox(signatureToneOf(verification), verdictTitleOf(checked));
+  const boxes = [
+    makeAnswerBox(verification, result),
+    makeOldAnswerNote(verification),
+    makeEvidenceNote(checked),
+  ];
   const verdicts = el("div", { class: "verdicts" }, signature, boxes);
-  const now = checkedWith[keySource](writtenTime(new Date().toISOString()));
-  const facts = [...recordFacts(result), unsignedPurposeFact(), ...signatureFacts(verification)];
-  const list = el("dl", { class: "facts" }, facts, factLine(certificate.checked, now));
+  const now = checkedWith[keySource](formatTime(new Date().toISOString()));
+  const facts = [...makeRecordFacts(result), makeUnsignedPurposeFact(), ...makeSignatureFacts(verification)];
+  const list = el("dl", { class: "facts" }, facts, makeFactLine(certificate.checked, now));
   return sheet(title, lead, verdicts, list, answer);
 }

@@ -1,21 +1,21 @@
 /** Shows signed values, and finds where unsigned ones differ. Only values with a good signature are signed. */
 
 import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
-import { dayInWords } from "../../partner/date-time.ts";
+import { formatDayInWords } from "../../partner/date-time.ts";
 import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { ItemCheck, ShownStatement } from "./check.ts";
-import { el, factLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
+import type { GenuineStatement, ItemCheck } from "./check.ts";
+import { el, makeFactLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
 type Facts = (HTMLElement | null)[];
 
-export const writtenDay = (date: string) => dayInWords(date, texts.locale);
+export const formatDay = (date: string) => formatDayInWords(date, texts.locale);
 
 /** Writes `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC"; empty without a time. */
-export function writtenTime(time: string | null | undefined): string {
-  return words.time(writtenDay(time ?? ""), (time ?? "").slice(11, 19));
+export function formatTime(time: string | null | undefined): string {
+  return words.time(formatDay(time ?? ""), (time ?? "").slice(11, 19));
 }
 
 /** Writes a code in words; a code that this page does not know is shown as it was signed. */
@@ -27,93 +27,96 @@ function coded(code: string, known: Readonly<Record<string, string>>): string {
 function licenseText({ status, issueDate, expiryDate }: License): string {
   return [
     coded(status, words.statuses),
-    ...(issueDate === null ? [] : [words.begins(writtenDay(issueDate))]),
-    ...(expiryDate === null ? [] : [words.ends(writtenDay(expiryDate))]),
+    ...(issueDate === null ? [] : [words.begins(formatDay(issueDate))]),
+    ...(expiryDate === null ? [] : [words.ends(formatDay(expiryDate))]),
   ].join(", ");
 }
 
 function certificateText({ status, issueDate }: Certificate): string {
   const word = coded(status, words.certificates);
-  return issueDate === null ? word : `${word}, ${words.issued(writtenDay(issueDate))}`;
+  return issueDate === null ? word : `${word}, ${words.issued(formatDay(issueDate))}`;
 }
 
-export function reasonTexts({ reasons }: EligibilityResult): string {
+export function formatReasons({ reasons }: EligibilityResult): string {
   const known: Readonly<Record<string, string>> = texts.reasons;
   return reasons.map((reason) => `${known[reason] ?? reason} (${reason})`).join("; ");
 }
 
-export function recordFacts({ teacher, license, certificate }: EligibilityResult): Facts {
+export function makeRecordFacts({ teacher, license, certificate }: EligibilityResult): Facts {
   return [
-    factLine(words.teacher, teacher?.name ?? words.notFound),
-    factLine(words.regNo, certificate?.regNo),
-    factLine(words.tId, teacher?.tId?.toString()),
-    factLine(words.state, teacher?.state),
-    factLine(words.category, teacher?.category),
-    factLine(words.license, license === null ? null : licenseText(license)),
-    factLine(words.certificate, certificate === null ? null : certificateText(certificate)),
+    makeFactLine(words.teacher, teacher?.name ?? words.notFound),
+    makeFactLine(words.regNo, certificate?.regNo),
+    makeFactLine(words.tId, teacher?.tId?.toString()),
+    makeFactLine(words.state, teacher?.state),
+    makeFactLine(words.category, teacher?.category),
+    makeFactLine(words.license, license === null ? null : licenseText(license)),
+    makeFactLine(words.certificate, certificate === null ? null : certificateText(certificate)),
   ];
 }
 
 /** Says that the purpose is not signed. Without this line a reader might think that the signature covers a purpose. */
-export function unsignedPurposeFact(): HTMLElement | null {
-  return factLine(words.purpose, words.purposeUnsigned);
+export function makeUnsignedPurposeFact(): HTMLElement | null {
+  return makeFactLine(words.purpose, words.purposeUnsigned);
 }
 
-export function answerFacts(result: EligibilityResult): Facts {
+export function makeAnswerFacts(result: EligibilityResult): Facts {
   return [
-    ...recordFacts(result),
-    result.found ? factLine(words.eligible, result.eligible ? words.yes : words.no) : null,
-    factLine(words.reasons, reasonTexts(result)),
-    unsignedPurposeFact(),
+    ...makeRecordFacts(result),
+    result.found ? makeFactLine(words.eligible, result.eligible ? words.yes : words.no) : null,
+    makeFactLine(words.reasons, formatReasons(result)),
+    makeUnsignedPurposeFact(),
   ];
 }
 
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
-export function nameSigner({ issuer }: Verification): string {
+export function formatSigner({ issuer }: Verification): string {
   if (issuer === null) return "";
   const registry = issuer === ownIssuer ? served("registry") : "";
   return registry === "" ? issuer : words.named(registry, issuer);
 }
 
-export function signatureFacts(verification: Verification, signer = verification.issuer): Facts {
+export function makeSignatureFacts(verification: Verification, signer = verification.issuer): Facts {
   const { verifiedAt, audience, kid, verificationId } = verification;
   const code = (text: string | null) => (text === null ? null : el("code", {}, text));
   return [
-    factLine(words.issuer, signer),
-    factLine(words.audience, audience),
-    factLine(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt)),
-    factLine(words.verificationId, code(verificationId)),
-    factLine(words.kid, code(kid)),
+    makeFactLine(words.issuer, signer),
+    makeFactLine(words.audience, audience),
+    makeFactLine(words.verifiedAt, verifiedAt === null ? null : formatTime(verifiedAt)),
+    makeFactLine(words.verificationId, code(verificationId)),
+    makeFactLine(words.kid, code(kid)),
   ];
 }
 
 /** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
-export function statementTone({ rows, summary: { eligible, distinct } }: ShownStatement): Tone {
+export function statementToneOf({ rows, summary: { eligible, distinct } }: GenuineStatement): Tone {
   const [row] = rows;
   if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
   return eligible === distinct ? "good" : "none";
 }
 
 /** Makes the box of the statement's content, the second verdict beside that on the signature. */
-export function statementBox(shown: ShownStatement, { verification }: ItemCheck): HTMLElement {
+export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
   return verdictBox(
-    statementTone(shown),
-    statement.title(writtenDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
+    statementToneOf(shown),
+    statement.title(formatDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
     statement.people(listed, distinct),
     differing === 0 ? null : statement.differing(differing),
   );
 }
 
-export function statementFacts({ list, purpose }: ShownStatement, { verification }: ItemCheck): HTMLElement {
+export function makeStatementFacts(
+  { list, purpose }: GenuineStatement,
+  { verification }: ItemCheck,
+): HTMLElement {
   return el(
     "dl",
     { class: "facts" },
-    factLine(statement.list, list.name),
-    factLine(statement.reference, list.reference),
-    factLine(statement.purpose, el("code", {}, purpose)),
-    signatureFacts(verification),
+    makeFactLine(statement.list, list.name),
+    makeFactLine(statement.reference, list.reference),
+    makeFactLine(statement.purpose, el("code", {}, purpose)),
+    makeSignatureFacts(verification),
   );
 }
 
@@ -124,7 +127,7 @@ function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: Stateme
   return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? statement.yes : statement.no}${why}`, name];
 }
 
-export function statementPart(shown: ShownStatement, checked: ItemCheck): HTMLElement {
+export function makeStatementSection(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
   const { row: first, ...others } = statement.head;
   const heads = Object.values(others);
   const rows = shown.rows.map((row) => {
@@ -132,7 +135,7 @@ export function statementPart(shown: ShownStatement, checked: ItemCheck): HTMLEl
     const attributes = row.nameMatches === false ? { class: "differs" } : {};
     return el("tr", attributes, el("th", { scope: "row" }, String(row.row)), cells);
   });
-  const facts = statementFacts(shown, checked);
+  const facts = makeStatementFacts(shown, checked);
   const title = el("h3", {}, words.title);
   return el("section", { class: "rows" }, title, facts, table(statement.rows, [first, ...heads], rows));
 }
@@ -159,7 +162,7 @@ function isSame({ member, signed, outer }: Difference): boolean {
 }
 
 /** Finds the members in which an envelope differs from its signed claims. */
-export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
+export function findChangedMembers(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;
   // The contract's members are compared, without the signature.

@@ -27,14 +27,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** Finds an element of the page. @throws Error if page and script are of different versions */
-export function byId<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
+export function requireElement<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
   return element;
 }
 
 /** Makes one line of a list of facts; null if the value is unknown. */
-export function factLine(name: string, value: Child): HTMLElement | null {
+export function makeFactLine(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
@@ -76,7 +76,7 @@ export const texts = languages[document.documentElement.lang] ?? english;
 /** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
-const tool = byId("tool", HTMLElement);
+const tool = requireElement("tool", HTMLElement);
 
 /** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
 export function served(name: string): string {
@@ -87,16 +87,16 @@ export function served(name: string): string {
 export const ownIssuer = keySource === "fetched" ? served("issuer") : null;
 
 /** An error that the page shows instead of a result. Its message never quotes the input. */
-export class PageProblem extends Error {}
+export class PageError extends Error {}
 
 /** What the page shows: a result without the form, or a note above the form. */
 export type PageContent = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
-export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
+export function makeActionRow(...actions: readonly (Node | null)[]): HTMLElement {
   return el("div", { class: "actions screen" }, actions);
 }
 
-export function actionButton(words: string, run: () => void, attributes: Record<string, string> = {}) {
+export function makeActionButton(words: string, run: () => void, attributes: Record<string, string> = {}) {
   const button = el("button", { type: "button", ...attributes }, words);
   button.addEventListener("click", run);
   return button;
@@ -110,13 +110,13 @@ function headlineOf(outcome: HTMLElement): string {
   return headings.map(({ lastChild }) => lastChild?.textContent ?? "").join("; ");
 }
 
-export function createView() {
-  const lead = byId("lead", HTMLElement);
-  const entry = byId("entry", HTMLElement);
-  const outcome = byId("outcome", HTMLElement);
-  const title = byId("title", HTMLElement);
-  const progress = byId("progress", HTMLElement);
-  const settings = byId("settings", HTMLDetailsElement);
+export function createPageView() {
+  const lead = requireElement("lead", HTMLElement);
+  const entry = requireElement("entry", HTMLElement);
+  const outcome = requireElement("outcome", HTMLElement);
+  const title = requireElement("title", HTMLElement);
+  const progress = requireElement("progress", HTMLElement);
+  const settings = requireElement("settings", HTMLDetailsElement);
   const pageTitle = document.title;
 
   function standAlone(isAlone: boolean): void {
@@ -149,21 +149,21 @@ export function createView() {
     /** Shows an attestation without the form. The document's title becomes `name`, which is the PDF's default name. */
     showCertificate(made: HTMLElement, name: string, actions: readonly Node[]): void {
       standAlone(true);
-      put([actionsRow(...actions), made]);
+      put([makeActionRow(...actions), made]);
       document.title = name;
     },
     /** Shows the form below the result, with its settings open. */
     openSettings(): void {
       standAlone(false);
       settings.open = true;
-      byId("issuer", HTMLInputElement).focus();
+      requireElement("issuer", HTMLInputElement).focus();
     },
     begin(): void {
       standAlone(false);
       put([]);
       nameTab("");
       title.scrollIntoView({ block: "start" });
-      byId("files", HTMLInputElement).focus({ preventScroll: true });
+      requireElement("files", HTMLInputElement).focus({ preventScroll: true });
     },
   };
 }

@@ -4,9 +4,9 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckSettingName } from "../settings.ts";
-import { lockFile, openNative } from "./connection.ts";
-import { type Driver, type Row, storeError } from "./driver.ts";
-import { discardFile, makePrivateFile, nameNewFile, replaceFile, syncFile } from "./files.ts";
+import { lockFile, openNativeDatabase } from "./connection.ts";
+import { type Driver, type Row, tvsErrorOf } from "./driver.ts";
+import { discardFile, makePrivateFile, placeNewFile, replaceFile, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
@@ -33,7 +33,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    (replace ? replaceFile : nameNewFile)(partial.path, file);
+    (replace ? replaceFile : placeNewFile)(partial.path, file);
     return facts;
   } catch (error) {
     partial.remove();
@@ -71,7 +71,7 @@ export async function inspectBackup(file: string, name = file) {
       if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages are inconsistent");
       return { bytes, sha256: await hashFile(file), schema: found.version, ...contentOf(all) };
     } catch (error) {
-      const { code, message, detail = "" } = storeError(error);
+      const { code, message, detail = "" } = tvsErrorOf(error);
       if (code === "DATABASE_TOO_NEW") throw error;
       throw new TvsError("STORE_CORRUPT", `${name} ${damage(message)}`, { detail, cause: error });
     }
@@ -85,12 +85,12 @@ function damage(message: string): string {
   return message.startsWith(changed) ? `${message}; use another backup` : "is damaged; use another backup";
 }
 
-export type RunSql = (sql: string) => Row[];
+export type SqlRunner = (sql: string) => Row[];
 
 /** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
-export async function readFrozenFile<T>(file: string, read: (all: RunSql) => T | Promise<T>): Promise<T> {
+export async function readFrozenFile<T>(file: string, read: (all: SqlRunner) => T | Promise<T>): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
-  const db = await openNative(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
+  const db = await openNativeDatabase(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
   try {
     return await read((sql) => db.prepare(sql).all([]) as Row[]);
   } finally {
@@ -113,7 +113,7 @@ function readHeader(file: string, name: string) {
   }
 }
 
-function contentOf(all: RunSql) {
+function contentOf(all: SqlRunner) {
   const rows = all("SELECT name, value FROM settings");
   const settings = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
@@ -140,7 +140,7 @@ export async function hashFile(file: string): Promise<string> {
 }
 
 /** Finds the backup of an unfinished copy, its journal or lock, by path or name. @returns null for other files */
-export const findBackupOf = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
+export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
 export async function lockPartialFile(file: string) {

@@ -4,7 +4,7 @@ import { serverWaitMs } from "../server/remote.ts";
 import type { Driver, Row, SqlStatement, Transaction } from "./driver.ts";
 
 /** A kind of write. One call of `write` stores all items of this kind in a group. */
-export type GroupedWrite<T, R> = {
+export type GroupWriter<T, R> = {
   /** Stores items. @returns a result for each item, in order */
   write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
   /** How many usual writes cost as much as this item; 1 by default. */
@@ -12,7 +12,7 @@ export type GroupedWrite<T, R> = {
 };
 
 /** Commits statements, all or none. `inGroup(kind, item)` queues an item, which `kind.write` gets with all others. */
-export type Commit = ReturnType<typeof createCommits>;
+export type GroupCommit = ReturnType<typeof createGroupCommit>;
 
 export type CommitOptions = {
   /** The weight from which no further write joins a group. */
@@ -26,7 +26,7 @@ export type CommitOptions = {
 };
 
 type QueuedWrite = Omit<PromiseWithResolvers<unknown>, "promise"> & {
-  readonly kind: GroupedWrite<unknown, unknown>;
+  readonly kind: GroupWriter<unknown, unknown>;
   readonly item: unknown;
   readonly weight: number;
   readonly queuedAtMs: number;
@@ -40,7 +40,7 @@ const longestGatherMs = 50;
 /** The default weight of a group. Larger groups save little, and a commit to a file blocks the event loop longer. */
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
-const inOrder: GroupedWrite<readonly SqlStatement[], Row[][]> = {
+const inOrder: GroupWriter<readonly SqlStatement[], Row[][]> = {
   weigh: (statements) => statements.length,
   async write(tx, items) {
     const rows = await tx.finish(items.flat());
@@ -52,7 +52,7 @@ const inOrder: GroupedWrite<readonly SqlStatement[], Row[][]> = {
  * Creates the group commit. Writes share a commit if they are queued in one turn of the event loop, while answers are
  * being signed, or while a server commits. If a group violates a constraint, its writes are committed one by one.
  */
-export function createCommits(driver: Driver, options: CommitOptions = {}) {
+export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, moreComing, onGroup } = options;
   const queue: QueuedWrite[] = [];
   let [queuedWeight, tookMs, isRunning] = [0, 0, false];
@@ -93,7 +93,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}) {
     isRunning = false;
   }
 
-  function inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R> {
+  function inGroup<T, R>(kind: GroupWriter<T, R>, item: T): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       if (queuedWeight >= maxQueued)
         throw new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly");

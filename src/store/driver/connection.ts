@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { TvsError } from "../../domain/errors.ts";
-import { makeBindable, type Row, storeError, type Value } from "./driver.ts";
+import { makeBindable, type Row, type SqlValue, tvsErrorOf } from "./driver.ts";
 import { makePrivateFile, refuseLink } from "./files.ts";
 
 /** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of all indexes. */
@@ -27,7 +27,7 @@ type Native = { readonly reader: boolean; all(args: unknown[]): Row[]; run(args:
  * Opens a database by path or `file:` URL. The import is dynamic, so that other commands do not load the driver. @param
  * timeoutMs how long SQLite waits for a lock @throws TvsError STORE_*
  */
-export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Database> {
+export async function openNativeDatabase(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
     const { default: Database } = await import("libsql");
     const db = new Database(file, { timeout: timeoutMs });
@@ -53,7 +53,7 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
       "that is writable and not mounted noexec";
     return new TvsError("STORE_UNAVAILABLE", message, { detail });
   }
-  const known = storeError(error);
+  const known = tvsErrorOf(error);
   return new TvsError(known.code, `${file}: ${known.message}`, { detail });
 }
 
@@ -61,7 +61,7 @@ export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 /** Opens a connection. Its methods throw the native driver's errors, not TvsErrors. @throws TvsError STORE_* */
 export async function openConnection(file: string) {
-  const db = await openNative(file);
+  const db = await openNativeDatabase(file);
   const prepared = new Map<string, ReturnType<typeof prepare>>();
   /** Drops the prepared statements. They keep the file open and its WAL locked, and can block a ROLLBACK. */
   const release = () => prepared.clear();
@@ -83,7 +83,7 @@ export async function openConnection(file: string) {
 
   return {
     /** Runs one statement. With fewer values than before, the driver would reuse an old one, of another person. */
-    all(sql: string, args: readonly Value[] = []): Row[] {
+    all(sql: string, args: readonly SqlValue[] = []): Row[] {
       const values = args.map(makeBindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
       if (values.length !== valueCount)
@@ -118,7 +118,7 @@ export async function retryWhileLocked<T>(run: () => T | Promise<T>, waitMs: num
       return await run();
     } catch (error) {
       deadlineMs ??= performance.now() + waitMs;
-      if (storeError(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
+      if (tvsErrorOf(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
     }
     await sleep(lockRetryMs);
   }
@@ -133,14 +133,14 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
     throw explainOpenFailure(file, error);
   }
   // The timeout is longer than `tvs status` holds its read lock.
-  const db = await openNative(file, 250);
+  const db = await openNativeDatabase(file, 250);
   try {
     // The lock needs no journal, and a killed process would leave the journal file.
     db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     db.close();
-    if (storeError(error).code !== "STORE_BUSY") throw explainOpenFailure(file, error);
+    if (tvsErrorOf(error).code !== "STORE_BUSY") throw explainOpenFailure(file, error);
     const message = "another `tvs serve` uses this database; stop it first, or give this one its own --data";
     throw new TvsError("DATABASE_IN_USE", message);
   }
@@ -150,13 +150,13 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
 /** Checks by a read whether a process holds the lock. It creates no file. */
 export async function isFileLocked(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
-  const db = await openNative(file);
+  const db = await openNativeDatabase(file);
   try {
     db.exec("SELECT count(*) FROM sqlite_master");
     return false;
   } catch (error) {
-    if (storeError(error).code === "STORE_BUSY") return true;
-    throw storeError(error);
+    if (tvsErrorOf(error).code === "STORE_BUSY") return true;
+    throw tvsErrorOf(error);
   } finally {
     db.close();
   }

@@ -2,14 +2,14 @@ import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
 /** A value of a statement. A boolean is bound as 0 or 1, because it would abort the process (native driver). */
-export type Value = null | number | string | boolean | Uint8Array;
+export type SqlValue = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
-export type SqlStatement = { readonly sql: string; readonly args: readonly Value[] };
+export type SqlStatement = { readonly sql: string; readonly args: readonly SqlValue[] };
 
 /** A write transaction: from its first statement to its commit no other process writes. */
 export type Transaction = {
   /** Runs one statement, whose rows show the earlier writes of this transaction. */
-  query(sql: string, args?: readonly Value[]): Promise<Row[]>;
+  query(sql: string, args?: readonly SqlValue[]): Promise<Row[]>;
   /** Runs statements in order; over a server, in one request. @returns the rows of each statement */
   batch(statements: readonly SqlStatement[]): Promise<Row[][]>;
   /** Runs the last statements. A server commits in the same request, so `work` must not throw after this. */
@@ -20,7 +20,7 @@ export type Transaction = {
 export type Driver = {
   readonly kind: "embedded" | "remote";
   /** Runs one SELECT, which sees committed writes only. */
-  query(sql: string, args?: readonly Value[]): Promise<Row[]>;
+  query(sql: string, args?: readonly SqlValue[]): Promise<Row[]>;
   /**
    * Runs `work` in one transaction, and resolves when it is on the disk. If `work` throws, the transaction is rolled
    * back. `work` awaits only its `tx` and may run twice. A server may have committed although its reply was lost.
@@ -38,9 +38,9 @@ export type Driver = {
   close(): Promise<void>;
 };
 
-export const bind = (sql: string, args: readonly Value[] = []): SqlStatement => ({ sql, args });
+export const bind = (sql: string, args: readonly SqlValue[] = []): SqlStatement => ({ sql, args });
 
-type Rows = readonly (readonly Value[])[];
+type Rows = readonly (readonly SqlValue[])[];
 
 /** Rows in one INSERT. More rows would not make it faster. */
 export const rowsPerInsert = 10;
@@ -48,7 +48,7 @@ export const rowsPerInsert = 10;
 const maxBlockColumns = 10;
 
 /** Makes INSERTs with bound values, which SQLite reads three times as fast as JSON. Narrow rows share an INSERT. */
-export function insertStatements(table: string, columns: readonly string[], rows: Rows): SqlStatement[] {
+export function makeInserts(table: string, columns: readonly string[], rows: Rows): SqlStatement[] {
   const size = columns.length > maxBlockColumns ? 1 : rowsPerInsert;
   const whole = rows.length - (rows.length % size);
   const row = `(${columns.map(() => "?").join(", ")})`;
@@ -61,7 +61,7 @@ export function insertStatements(table: string, columns: readonly string[], rows
 }
 
 /** Converts a value for binding. @throws TypeError if no column can hold it, TvsError USAGE for a NUL character */
-export function makeBindable(value: Value): null | number | bigint | string | Uint8Array {
+export function makeBindable(value: SqlValue): null | number | bigint | string | Uint8Array {
   if (typeof value === "string") {
     if (value.includes("\0")) throw new TvsError("USAGE", "no text may have a NUL character");
     return value;
@@ -78,7 +78,7 @@ export function makeBindable(value: Value): null | number | bigint | string | Ui
 
 /** Formats rows as one JSON text for `json_each`: an array of arrays, bytes in hex. @throws as {@link makeBindable} */
 export function formatRowsAsJson(rows: Rows): string {
-  const inJson = (value: Value) => {
+  const inJson = (value: SqlValue) => {
     const bound = makeBindable(value);
     if (bound instanceof Uint8Array) return Buffer.from(bound).toString("hex");
     return typeof bound === "bigint" ? Number(bound) : bound;
@@ -104,7 +104,7 @@ const patterns: readonly [RegExp, keyof typeof explanations][] = [
 ];
 
 /** Translates a database's error into a TvsError. An unknown error becomes STORE_UNAVAILABLE. */
-export function storeError(error: unknown): TvsError {
+export function tvsErrorOf(error: unknown): TvsError {
   if (error instanceof TvsError) return error;
   const text =
     error instanceof Error ? `${(error as { code?: unknown }).code ?? ""} ${error.message}` : String(error);

@@ -10,7 +10,7 @@ import {
   openConnection,
   retryWhileLocked,
 } from "./connection.ts";
-import { type Driver, type SqlStatement, storeError, type Transaction } from "./driver.ts";
+import { type Driver, type SqlStatement, type Transaction, tvsErrorOf } from "./driver.ts";
 import { makePrivateFile } from "./files.ts";
 
 type FileOptions = {
@@ -29,7 +29,7 @@ const readWaitMs = 5_000;
 const pollIntervalMs = 100;
 
 /** Opens a database file with one connection. @throws TvsError STORE_*, for a foreign file too */
-export async function openFile(options: FileOptions): Promise<Driver> {
+export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
   const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);
   const requireSameFile = watchFile(file);
@@ -46,7 +46,7 @@ export async function openFile(options: FileOptions): Promise<Driver> {
       requireSameLock();
     } catch (error) {
       clearInterval(lockWatch);
-      onLost?.(storeError(error));
+      onLost?.(tvsErrorOf(error));
     }
   }
 
@@ -138,7 +138,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
         return run();
       };
       return retryWhileLocked(readCommitted, readWaitMs).catch((error) => {
-        throw storeError(error);
+        throw tvsErrorOf(error);
       });
     },
     /** Closes the connection after the last transaction. */
@@ -174,6 +174,6 @@ function guarded<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw storeError(error);
+    throw tvsErrorOf(error);
   }
 }

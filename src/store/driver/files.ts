@@ -22,7 +22,7 @@ function sync(path: string, mode: "r" | "r+"): void {
  * Gives a finished file its name by a hard link, which cannot overwrite a file. Where links fail, the file is renamed
  * after a check, except with `isFinal`. @throws TvsError REFUSED if the name is taken
  */
-export function nameNewFile(temporary: string, file: string, isFinal = false): void {
+export function placeNewFile(temporary: string, file: string, isFinal = false): void {
   try {
     fs.linkSync(temporary, file);
   } catch (error) {

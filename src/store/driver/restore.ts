@@ -3,12 +3,12 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TvsError } from "../../domain/errors.ts";
-import { type AuditSummary, compareSummaries, readAuditSummary } from "../evidence/audit-summary.ts";
-import { type BackupFacts, hashFile, type RunSql, readFrozenFile } from "./backup.ts";
-import { lockFile, openNative } from "./connection.ts";
-import { type Driver, storeError } from "./driver.ts";
-import { openFile } from "./file.ts";
-import { discardFile, errorCodeOf, nameNewFile, refuseLink, syncFile, syncFolderOf } from "./files.ts";
+import { compareSummaries, type DatabaseSummary, readDatabaseSummary } from "../evidence/audit-summary.ts";
+import { type BackupFacts, hashFile, readFrozenFile, type SqlRunner } from "./backup.ts";
+import { lockFile, openNativeDatabase } from "./connection.ts";
+import { type Driver, tvsErrorOf } from "./driver.ts";
+import { openDatabaseFile } from "./file.ts";
+import { discardFile, errorCodeOf, placeNewFile, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 
 /** How long a restore waits for a command that still uses the old database, in milliseconds. */
 const oldInUseWaitMs = 2000;
@@ -50,7 +50,7 @@ export async function restoreBackup(options: RestoreOptions) {
       throw new TvsError("INPUT_UNREADABLE", `${from} was changed while it was read; try again`);
     await changeCopy(temporary, options.onCopied);
     syncFile(temporary);
-    const restored = await readFrozenFile(temporary, readAuditSummary);
+    const restored = await readFrozenFile(temporary, readDatabaseSummary);
     return await swap(temporary, target, `${target}.replaced-${options.stamp}`, restored);
   } finally {
     discardFile(temporary);
@@ -70,14 +70,14 @@ async function copyIn(from: string, temporary: string): Promise<void> {
   try {
     await pipeline(fs.createReadStream(from), fs.createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
   } catch (cause) {
-    if (errorCodeOf(cause) === "ENOSPC") throw storeError(cause);
+    if (errorCodeOf(cause) === "ENOSPC") throw tvsErrorOf(cause);
     const message = `${from} cannot be read, or not copied to ${dirname(temporary)}`;
     throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
 }
 
 async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Promise<void> {
-  const driver = await openFile({ file });
+  const driver = await openDatabaseFile({ file });
   try {
     await change?.(driver);
     // Moves the WAL into the file, because only the file is renamed.
@@ -89,17 +89,17 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
   }
 }
 
-async function swap(temporary: string, target: string, aside: string, restored: AuditSummary) {
+async function swap(temporary: string, target: string, aside: string, restored: DatabaseSummary) {
   if (!fs.existsSync(target)) {
     // A WAL that the old database left would be replayed into the restored one.
     setSideFilesAside(target, aside);
     syncFolderOf(target);
-    nameNewFile(temporary, target);
+    placeNewFile(temporary, target);
     return { replaced: null, undone: null };
   }
   const old = await holdOld(target);
   try {
-    const before = old === null ? null : attempt(() => readAuditSummary(old.all));
+    const before = old === null ? null : attempt(() => readDatabaseSummary(old.all));
     try {
       fs.linkSync(target, aside);
     } catch (cause) {
@@ -122,8 +122,8 @@ async function swap(temporary: string, target: string, aside: string, restored: 
  * @returns null for a file that is too damaged to be opened
  */
 async function holdOld(target: string) {
-  const db = await openNative(target);
-  const all: RunSql = (sql) => db.prepare(sql).all([]) as ReturnType<RunSql>;
+  const db = await openNativeDatabase(target);
+  const all: SqlRunner = (sql) => db.prepare(sql).all([]) as ReturnType<SqlRunner>;
   const deadline = Date.now() + oldInUseWaitMs;
   const release = () => {
     db.exec("ROLLBACK");
@@ -139,7 +139,7 @@ async function holdOld(target: string) {
       throw new TvsError("STORE_BUSY", "in use again");
     } catch (error) {
       attempt(() => db.exec("ROLLBACK"));
-      const failure = storeError(error);
+      const failure = tvsErrorOf(error);
       if (failure.code !== "STORE_BUSY" || Date.now() >= deadline) {
         db.close();
         if (failure.code === "STORE_CORRUPT") return null;

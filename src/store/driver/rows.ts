@@ -1,4 +1,4 @@
-import type { Row, SqlStatement, Value } from "./driver.ts";
+import type { Row, SqlStatement, SqlValue } from "./driver.ts";
 
 // Each of these functions reads one column and checks its type.
 export function text(row: Row, column: string): string {
@@ -48,7 +48,7 @@ export function rowReader<T>(readers: Readers<T>): (row: Row) => T {
 }
 
 /** Makes the reader and the INSERT of a table that has a column for each member of the record. */
-export function tableOf<T extends Record<keyof T, Value>>(table: string, readers: Readers<T>) {
+export function tableOf<T extends Record<keyof T, SqlValue>>(table: string, readers: Readers<T>) {
   const members = Object.keys(readers) as (keyof T & string)[];
   const columns = members.map(columnOf);
   const sql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;

@@ -1,6 +1,6 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
-import { openNative } from "./connection.ts";
+import { openNativeDatabase } from "./connection.ts";
 import { bind, type Driver, type Row } from "./driver.ts";
 import schema from "./schema.sql" with { type: "text" };
 
@@ -20,7 +20,7 @@ const statistics = [
 ];
 
 /** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs; as {@link readSchema} */
-export async function makeSchema(driver: Driver, all = steps): Promise<void> {
+export async function applySchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
   const isOlder = found > 0 && found < all.length;
   const inUse = "a `tvs serve` of an older program uses the database; stop it first";
@@ -77,7 +77,7 @@ function statements(text: string) {
 
 /** Makes the expected objects in a database in memory and reads them. This takes some three milliseconds. */
 async function objectsOf(made: readonly string[]): Promise<Row[]> {
-  const db = await openNative(":memory:");
+  const db = await openNativeDatabase(":memory:");
   try {
     for (const { sql } of made.flatMap(statements)) db.exec(sql);
     return db.prepare(readObjects).all([]) as Row[];

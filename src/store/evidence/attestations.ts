@@ -1,8 +1,8 @@
-import type { AnsweredCall } from "../../domain/attestations.ts";
+import type { CallCommit } from "../../domain/attestations.ts";
 import { lowestUuidAt, timeOfUuid } from "../../domain/clock.ts";
 import { attestationsTable, callWriter } from "../calls.ts";
-import type { Commit } from "../driver/commits.ts";
-import type { Driver, Value } from "../driver/driver.ts";
+import type { GroupCommit } from "../driver/commits.ts";
+import type { Driver, SqlValue } from "../driver/driver.ts";
 import { integer, integerOrNull, text } from "../driver/rows.ts";
 import { lookupsOfPersonSql } from "./statement-people.ts";
 
@@ -70,9 +70,9 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
 /** Creates the store of attestations. It only adds and reads them; retention deletes them. */
-export function createAttestationStore(driver: Driver, commit: Commit, writes = callWriter) {
+export function createAttestationStore(driver: Driver, commit: GroupCommit, writes = callWriter) {
   /** Reads attestations. @param where the SQL from WHERE on @param from the table, or a query in parentheses */
-  async function select(where: string, args: readonly Value[], from = "attestations") {
+  async function select(where: string, args: readonly SqlValue[], from = "attestations") {
     return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestationsTable.read);
   }
 
@@ -87,7 +87,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
 
   return {
     /** Commits a call. @returns the use of the quota windows; null if a precondition failed: nothing is stored */
-    record: (call: AnsweredCall) => commit.inGroup(writes, call),
+    record: (call: CallCommit) => commit.inGroup(writes, call),
     async find(verificationId: string) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
@@ -104,7 +104,7 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
     },
     async list(filter: AttestationFilter) {
       const { partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit } = filter;
-      const wanted: [condition: string, value: Value | undefined][] = [
+      const wanted: [condition: string, value: SqlValue | undefined][] = [
         // The + stops SQLite from using the partner's index: a teacher has fewer attestations than a partner.
         [teacherId === undefined ? "partner_id = ?" : "+partner_id = ?", partnerId],
         ["credential = ?", credential],

@@ -1,4 +1,4 @@
-import type { RunSql } from "../driver/backup.ts";
+import type { SqlRunner } from "../driver/backup.ts";
 import { integer, text } from "../driver/rows.ts";
 
 const queries = {
@@ -18,17 +18,17 @@ const counted = ["attestations", "history", "events"] as const;
 type AuditedKind = keyof typeof queries;
 
 /** The states of keys, partners, credentials and teachers in a database, and the amount of evidence. */
-export type AuditSummary = {
+export type DatabaseSummary = {
   readonly states: ReadonlyMap<string, { kind: AuditedKind; id: string; state: string }>;
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
 /** A key, partner, credential or teacher whose state differs between two databases; null: not there. */
 export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
-type Undone = { readonly changes: readonly Difference[]; readonly lost: AuditSummary["counts"] };
+type Undone = { readonly changes: readonly Difference[]; readonly lost: DatabaseSummary["counts"] };
 
 /** Reads what `tvs restore` compares between the old and the restored database. */
-export function readAuditSummary(all: RunSql): AuditSummary {
+export function readDatabaseSummary(all: SqlRunner): DatabaseSummary {
   const states = new Map<string, { kind: AuditedKind; id: string; state: string }>();
   for (const [kind, sql] of Object.entries(queries) as [AuditedKind, string][]) {
     for (const row of all(sql)) {
@@ -37,12 +37,14 @@ export function readAuditSummary(all: RunSql): AuditSummary {
     }
   }
   const count = (table: string) => integer(all(`SELECT count(*) AS n FROM ${table}`)[0] ?? {}, "n");
-  const counts = Object.fromEntries(counted.map((table) => [table, count(table)])) as AuditSummary["counts"];
+  const counts = Object.fromEntries(
+    counted.map((table) => [table, count(table)]),
+  ) as DatabaseSummary["counts"];
   return { states, counts };
 }
 
 /** Lists what differs, and counts the evidence that only `before` has. */
-export function compareSummaries(before: AuditSummary, after: AuditSummary): Undone {
+export function compareSummaries(before: DatabaseSummary, after: DatabaseSummary): Undone {
   const names = [...new Set([...before.states.keys(), ...after.states.keys()])];
   const changes = names.flatMap((name) => {
     const [old, restored] = [before.states.get(name), after.states.get(name)];
@@ -51,5 +53,5 @@ export function compareSummaries(before: AuditSummary, after: AuditSummary): Und
     return [{ kind: one.kind, id: one.id, was: old?.state ?? null, now: restored?.state ?? null }];
   });
   const lost = counted.map((table) => [table, Math.max(0, before.counts[table] - after.counts[table])]);
-  return { changes, lost: Object.fromEntries(lost) as AuditSummary["counts"] };
+  return { changes, lost: Object.fromEntries(lost) as DatabaseSummary["counts"] };
 }

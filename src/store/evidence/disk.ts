@@ -16,7 +16,7 @@ const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
  * refusal the probe writes as much as many answers, and deletes it: a load balancer sends no call that could show free
  * space. Otherwise the probe is small, to spare the disk.
  */
-export function createEvidenceDisk(driver: Driver) {
+export function createDiskMonitor(driver: Driver) {
   let refusals = 0;
   let isRefusing = false;
 

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { serviceActor } from "../../domain/changes.ts";
-import { hashBytes, hashesPerTile, type Tile, type TileAddress } from "../../domain/evidence/tree.ts";
+import { bytesPerHash, hashesPerTile, type Tile, type TileAddress } from "../../domain/evidence/tree.ts";
 import { createChangeRecorder, type Recorder } from "../changes.ts";
 import { bind, type Driver, type Row, type SqlStatement } from "../driver/driver.ts";
 import {
@@ -13,14 +13,14 @@ import {
   text,
   textOrNull,
 } from "../driver/rows.ts";
-import { moveTeacherIds } from "../status-lists.ts";
+import { skipTeacherIds } from "../status-lists.ts";
 import { prunePeopleSql } from "./statement-people.ts";
 
 const utf8 = new TextDecoder();
 /** The index of leaf hashes has parts of 2^18 attestations (`log_positions` in schema.sql says why). */
 const partBits = 18;
 
-const treeSize = `coalesce((SELECT position * ${hashesPerTile} + length(hashes) / ${hashBytes} FROM log_tiles
+const treeSize = `coalesce((SELECT position * ${hashesPerTile} + length(hashes) / ${bytesPerHash} FROM log_tiles
   WHERE level = 0 ORDER BY position DESC LIMIT 1), 0)`;
 const lastId = "coalesce((SELECT max(id) FROM attestations), 0)";
 const checkpointColumns = "SELECT log, size, signed_at, note FROM log_checkpoints";
@@ -51,7 +51,7 @@ const putTile = `INSERT INTO log_tiles (level, position, hashes) VALUES (?, ?, ?
 const hashesOfLevel = `(?1 >> (${Math.log2(hashesPerTile)} * level))`;
 const deleteTiles = `DELETE FROM log_tiles WHERE position * ${hashesPerTile} >= ${hashesOfLevel}`;
 const shortenTiles = `UPDATE log_tiles
-  SET hashes = substr(hashes, 1, (${hashesOfLevel} - position * ${hashesPerTile}) * ${hashBytes})
+  SET hashes = substr(hashes, 1, (${hashesOfLevel} - position * ${hashesPerTile}) * ${bytesPerHash})
   WHERE position = ${hashesOfLevel} / ${hashesPerTile}`;
 const putPositions = `INSERT INTO log_positions (part, prefix, id)
   SELECT (?1 + key) >> ${partBits}, value, ?1 + key FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING`;
@@ -227,7 +227,7 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
     bind("DELETE FROM log_retention"),
     ...(retention === null ? [] : [bind(putRetention, [retention])]),
     // A log after the first begins because data was lost. New teachers must not get the ids of lost teachers.
-    ...(number > 1 ? [moveTeacherIds(begunAt)] : []),
+    ...(number > 1 ? [skipTeacherIds(begunAt)] : []),
   ];
 }
 

@@ -1,12 +1,12 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { isEarlierNote } from "../../domain/evidence/log.ts";
+import { isEarlierCheckpoint } from "../../domain/evidence/log.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../driver/files.ts";
 
 /** The largest file that is read, in bytes. A checkpoint with two signatures has less than a kilobyte. */
 const maxBytes = 64 * 1024;
 
-export type PinnedCheckpoint = ReturnType<typeof openPinnedCheckpoint>;
+export type PinnedCheckpointStore = ReturnType<typeof openPinnedCheckpoint>;
 
 /**
  * Opens the pinned checkpoint: a file beside the master key that has the newest checkpoint of the log. A database that
@@ -31,7 +31,7 @@ export function openPinnedCheckpoint(file: string) {
     read,
     /**
      * Pins a checkpoint. When the promise resolves, the file is on the disk.
-     * @returns false if the pinned checkpoint is a later one ({@link isEarlierNote})
+     * @returns false if the pinned checkpoint is a later one ({@link isEarlierCheckpoint})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {
@@ -39,7 +39,7 @@ export function openPinnedCheckpoint(file: string) {
       try {
         written = await writeTemporaryFile(file, note);
         const pinned = read();
-        if (pinned !== null && isEarlierNote(note, pinned)) return false;
+        if (pinned !== null && isEarlierCheckpoint(note, pinned)) return false;
         replaceFile(written, file);
         return true;
       } catch (cause) {

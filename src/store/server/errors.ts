@@ -20,7 +20,7 @@ export function isRefusedStatement(error: unknown): error is Error {
 }
 
 /** Whether the error is of a replica, which forwards writes to its primary. */
-export const isFromReplica = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
+export const isReplicaError = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
 const token = "TVS_DATABASE_TOKEN";

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import DataLoader from "dataloader";
-import type { LibsqlServer } from "../../config.ts";
+import type { LibsqlServerAddress } from "../../config.ts";
 import { withTimeout } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerialQueue } from "../../domain/serial.ts";
-import { type Driver, type Row, storeError, type Transaction, type Value } from "../driver/driver.ts";
+import { type Driver, type Row, type SqlValue, type Transaction, tvsErrorOf } from "../driver/driver.ts";
 import { hasLeader } from "../leader.ts";
-import { isFromReplica, isRefusedStatement, replicaError, serverOpenError } from "./errors.ts";
-import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
+import { isRefusedStatement, isReplicaError, replicaError, serverOpenError } from "./errors.ts";
+import { createServerRequests, makeSendable, type SentStatement, type ServerRequests } from "./requests.ts";
 
 /**
  * The longest wait for the server and for queued requests, in ms. A call reads within 2 s and commits within 2 s, so it
@@ -18,17 +18,17 @@ export const serverWaitMs = { serving: 2_000, command: 60_000, schema: 1_800_000
 /** The least time for a transaction, in ms. The server may first have to end the transaction of a killed node. */
 const lockWaitMs = 10_000;
 
-export type RequestKind = "read" | "commit";
+export type ServerRequestKind = "read" | "commit";
 /** `waitMs`: the longest wait for a request, in ms. `onRequest`: called before each request, for the metrics. */
-type ReaderOptions = { readonly waitMs: number; onRequest(kind: RequestKind): void };
-type RemoteOptions = LibsqlServer & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
+type ReaderOptions = { readonly waitMs: number; onRequest(kind: ServerRequestKind): void };
+type RemoteOptions = LibsqlServerAddress & { [N in keyof ReaderOptions]?: ReaderOptions[N] | undefined };
 
 /**
  * Opens a libSQL server. If the reply to a commit is lost, the write fails with STORE_UNAVAILABLE and may still have
  * been committed. So each write of the stores must be correct if it is made twice.
  * @throws TvsError CONFIG_INVALID for a replica or another program, STORE_UNAVAILABLE if the server does not answer
  */
-export async function openRemote(options: RemoteOptions): Promise<Driver> {
+export async function openDatabaseServer(options: RemoteOptions): Promise<Driver> {
   const { url, token, waitMs = serverWaitMs.command, onRequest = () => {} } = options;
   const requests = await createServerRequests({ url, token });
   await requirePrimary(requests, url, token !== undefined);
@@ -103,8 +103,8 @@ function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onReques
 
   const gathering = { cache: false, maxBatchSize: maxTogether, batchScheduleFn };
   const loader = new DataLoader<Read, Row[]>(send, gathering);
-  return async (sql: string, args: readonly Value[] = []): Promise<Row[]> => {
-    const statement = sentStatement({ sql, args });
+  return async (sql: string, args: readonly SqlValue[] = []): Promise<Row[]> => {
+    const statement = makeSendable({ sql, args });
     return whenFree(waitMs, () => loader.load({ statement, askedAtMs: performance.now() }));
   };
 }
@@ -130,8 +130,8 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
     try {
       return await ask(end - performance.now());
     } catch (error) {
-      const failure = storeError(error);
-      // Only the server's errors are retried. `storeError` makes a new error of those, and returns a TvsError of ours as it is.
+      const failure = tvsErrorOf(error);
+      // Only the server's errors are retried. `tvsErrorOf` makes a new error of those, and returns a TvsError of ours as it is.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }
@@ -152,5 +152,5 @@ async function requirePrimary(requests: Pick<ServerRequests, "each">, url: strin
   } catch (error) {
     throw serverOpenError(error, url, hasToken);
   }
-  if (said instanceof Error && isFromReplica(said)) throw replicaError(url);
+  if (said instanceof Error && isReplicaError(said)) throw replicaError(url);
 }

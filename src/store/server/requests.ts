@@ -1,7 +1,7 @@
 import type { Client, InArgs } from "@libsql/client";
-import type { LibsqlServer } from "../../config.ts";
+import type { LibsqlServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { makeBindable, type Row, type SqlStatement, storeError, type Transaction } from "../driver/driver.ts";
+import { makeBindable, type Row, type SqlStatement, type Transaction, tvsErrorOf } from "../driver/driver.ts";
 import { sendToServer } from "./answers.ts";
 import { isRefusedStatement, isTimeout } from "./errors.ts";
 
@@ -14,7 +14,7 @@ export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
  * Sends requests with the libSQL client. It has no time limit and opens a connection for each request. With 64 callers
  * this is as fast as kept connections, with 4 or fewer 0.6 to 0.8 times as fast.
  */
-export async function createServerRequests({ url, token }: LibsqlServer) {
+export async function createServerRequests({ url, token }: LibsqlServerAddress) {
   const { createClient } = await import("@libsql/client/http");
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };
@@ -48,7 +48,7 @@ export async function createServerRequests({ url, token }: LibsqlServer) {
       let [hasBegun, isOver, isCommitted] = [false, false, false];
       async function send(statements: readonly SqlStatement[], end: readonly "COMMIT"[] = []) {
         hasBegun = true;
-        return rowsOf(await transaction.batch([...statements.map(sentStatement), ...end]));
+        return rowsOf(await transaction.batch([...statements.map(makeSendable), ...end]));
       }
       async function batch(statements: readonly SqlStatement[]): Promise<Row[][]> {
         if (isOver) throw new TypeError("the transaction is over");
@@ -110,10 +110,10 @@ const rowsOf = (results: readonly { readonly rows: readonly unknown[] }[]) =>
   results.map(({ rows }) => rows as Row[]);
 
 /** Converts the values of a statement for sending. @throws TvsError for a value that no column can hold unchanged */
-export function sentStatement({ sql, args }: SqlStatement): SentStatement {
+export function makeSendable({ sql, args }: SqlStatement): SentStatement {
   try {
     return { sql, args: args.map(makeBindable) };
   } catch (error) {
-    throw storeError(error);
+    throw tvsErrorOf(error);
   }
 }

@@ -3,16 +3,16 @@ import { sign } from "node:crypto";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { signEnvelopes } from "../../../src/domain/envelopes.ts";
 import { eventsOfChange, type Statuses } from "../../../src/domain/events.ts";
-import { leafHash } from "../../../src/domain/evidence/tree.ts";
+import { leafHashOf } from "../../../src/domain/evidence/tree.ts";
 import * as contract from "../../../src/partner/contract.ts";
 import { type ApiErrorCode, errorCodes } from "../../../src/partner/error-codes.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
-import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import { rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
+import { verifyCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import { rootOfInclusionProof } from "../../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../../src/partner/signed-note.ts";
-import { openStatusLists } from "../../../src/partner/status-list.ts";
+import { verifyStatusLists } from "../../../src/partner/status-list.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
 import { document, resolve, schemaNames, validationErrors } from "./document.ts";
@@ -92,7 +92,7 @@ test("the enumerations of the OpenAPI document are those of the contract", () =>
   expect(enumOf("VerificationPurpose")).toEqual([...contract.purposes]);
   expect(enumOf("LicenseStatus")).toEqual([...contract.licenseStatuses]);
   expect(enumOf("CertificateStatus")).toEqual([...contract.certificateStatuses]);
-  expect(enumOf("Source")).toEqual([...contract.sources]);
+  expect(enumOf("Source")).toEqual([...contract.teacherSources]);
   expect(enumOf("Reason")).toEqual([...contract.reasons]);
   expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
   expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
@@ -178,7 +178,7 @@ test("the OpenAPI document's envelopes verify with its example key set, key hist
   });
   expect(outcome.valid).toBe(true);
   expect(await readKeyHistory(examples.keyHistory, issuer)).toMatchObject({ issuer });
-  const [list] = await openStatusLists([examples.statusList], keySet);
+  const [list] = await verifyStatusLists([examples.statusList], keySet);
   const [uri] = examples.statusLists.status_lists;
   expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
 });
@@ -187,10 +187,10 @@ test("the proofs of the OpenAPI document's examples verify with its log key, and
   const key = await readVerifierKey(examples.logKey.trimEnd());
   if (key === null) throw new Error("not a key");
   const { leafIndex, treeSize, hashes, checkpoint } = examples.inclusion;
-  const signed = await openCheckpoint(checkpoint, [key]);
+  const signed = await verifyCheckpoint(checkpoint, [key]);
   if (signed instanceof Refusal) throw new Error(signed.reason);
   const [leaf, other] = [examples.foundEnvelope, examples.notFoundEnvelope].map(({ signature }) =>
-    Buffer.from(leafHash(signature)),
+    Buffer.from(leafHashOf(signature)),
   );
   expect(leaf?.toString("hex")).toBe(examples.leafHash);
   expect([signed.size, leafIndex, treeSize, hashes]).toEqual([2, 0, 2, [other?.toString("base64") ?? ""]]);
@@ -200,7 +200,7 @@ test("the proofs of the OpenAPI document's examples verify with its log key, and
     size: 2,
     hashes: [new Uint8Array(other ?? [])],
   };
-  expect(await rootOfInclusion(proof)).toEqual(signed.root);
+  expect(await rootOfInclusionProof(proof)).toEqual(signed.root);
   const { from, to } = examples.consistency;
   expect([from, to, examples.consistency.hashes]).toEqual([1, 2, hashes]);
 });

@@ -7,7 +7,7 @@ import { createHash, generateKeyPairSync, randomUUID, timingSafeEqual } from "no
 import { fastify } from "fastify";
 import { importPKCS8, SignJWT } from "jose";
 import Database from "libsql";
-import { eligibilityResult } from "../../../src/domain/eligibility.ts";
+import { evaluateEligibility } from "../../../src/domain/eligibility.ts";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
 import type { Teacher } from "../../../src/domain/teachers/teachers.ts";
 import type { EligibilityResult, Purpose } from "../../../src/partner/contract.ts";
@@ -63,7 +63,7 @@ function eligibilityOf({ identifier, purpose }: Question): EligibilityResult {
   const teacher = row === undefined ? null : (JSON.parse(row.teacher) as Teacher);
   // The date in Lagos, like tvs's default: always an hour ahead of UTC.
   const today = new Date(Date.now() + 3_600_000).toISOString().slice(0, 10);
-  return eligibilityResult(teacher, { purpose, policy: defaultPolicy, today });
+  return evaluateEligibility(teacher, { purpose, policy: defaultPolicy, today });
 }
 
 function newCheck(body: unknown) {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkDisk, checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
-import { makeSigningCheck } from "../../../cli/doctor/service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { checkDiskSpace, checkTempDirectory, checkTlsCertificate } from "../../../cli/doctor/machine.ts";
+import { makeSigningFinding } from "../../../cli/doctor/service.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
@@ -56,13 +56,13 @@ test("tvs doctor finds no failure on a healthy machine", () =>
 test("tvs doctor warns where a batch would take longer than a caller waits for it", () => {
   const engine = { name: "webcrypto" as const, description: "WebCrypto" };
   const signer = { engine, reason: null, lacksCryptoMb: false };
-  expect(makeSigningCheck(signer, 100)).toMatchObject({ result: "ok", advice: null });
-  expect(makeSigningCheck(signer, 99)).toMatchObject({
+  expect(makeSigningFinding(signer, 100)).toMatchObject({ result: "ok", advice: null });
+  expect(makeSigningFinding(signer, 99)).toMatchObject({
     result: "warn",
     found: "WebCrypto, 99 RSA-2048 signatures a second",
     advice: "give the service more processor time",
   });
-  expect(makeSigningCheck({ ...signer, lacksCryptoMb: true }, 100).found).toEndWith("with libcrypto-mb11");
+  expect(makeSigningFinding({ ...signer, lacksCryptoMb: true }, 100).found).toEndWith("with libcrypto-mb11");
 });
 
 test("tvs doctor creates neither a data folder nor a database", () =>
@@ -210,7 +210,7 @@ test("tvs doctor checks when the TLS certificate chain expires, its key, and who
     const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     const ends = ["2027-01-01", "2026-07-01", "2026-06-01"];
     const [good, soon, over] = (await Promise.all(ends.map(ending))) as [Made, Made, Made];
-    const check = () => checkTls({ port: 0, certFile, keyFile }, now);
+    const check = () => checkTlsCertificate({ port: 0, certFile, keyFile }, now);
     const cases: [cert: string, key: string, result: string][] = [
       [good.certPem, good.keyPem, "ok"],
       [soon.certPem, soon.keyPem, "warn"],
@@ -229,7 +229,7 @@ test("tvs doctor checks when the TLS certificate chain expires, its key, and who
     expect(check()).toMatchObject({ result: "warn", advice: `chmod 600 ${keyFile}` });
     await rm(keyFile);
     expect(check().result).toBe("fail");
-    expect(checkTls(undefined, now).result).toBe("ok");
+    expect(checkTlsCertificate(undefined, now).result).toBe("ok");
   }));
 
 test.each([
@@ -238,6 +238,6 @@ test.each([
   [500 * 2 ** 20, "warn", "before the next import or backup"],
   [5 * 2 ** 30, "ok", null],
 ] as const)("tvs doctor gives the right result for a disk with %d free bytes", (bytes, result, advice) => {
-  const check = checkDisk(readConfig({ data: "/" }, {}), () => bytes);
+  const check = checkDiskSpace(readCommandConfig({ data: "/" }, {}), () => bytes);
   expect([check.result, check.advice]).toEqual([result, advice && expect.stringContaining(advice)]);
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkLog, checkRetention } from "../../../cli/doctor/log.ts";
+import { checkEvidenceLog, checkRetention } from "../../../cli/doctor/log.ts";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import type { Check } from "../../../src/domain/checks.ts";
 import { retentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
@@ -26,7 +26,7 @@ async function withLog(
 ): Promise<void> {
   await withTempDir(async (folder) => {
     const issuer = "https://verify.example";
-    const config = readConfig({ data: folder, issuer }, {});
+    const config = readCommandConfig({ data: folder, issuer }, {});
     await makeRegister(folder);
     const { operator, service, close } = await openService(config);
     const { driver, stores } = operator;
@@ -39,7 +39,7 @@ async function withLog(
     await withTestContext(folder, async (opened) => {
       const look: Look = async (name, as = issuer) => {
         const store = createLogStore(opened.driver);
-        const checks = await checkLog(await store.figures(), store, { config, issuer: as });
+        const checks = await checkEvidenceLog(await store.figures(), store, { config, issuer: as });
         return checks.find((check) => check.name === name);
       };
       await act({ folder, driver: opened.driver, look });
@@ -87,7 +87,7 @@ test.each<[string, Record<string, string>, age: number | null, result: string, f
   ["warns of an attestation due since a day", kept("90d"), 92, "warn", "attestation 7 is from"],
   ["warns of one by hand", { ...kept("7y"), keep_attestations: "90d" }, null, "warn", "nothing is deleted"],
 ])("tvs doctor's check of the retention %s", (_name, settings, age, result, found) => {
-  const config = readConfig({ "master-key": masterKey }, {});
+  const config = readCommandConfig({ "master-key": masterKey }, {});
   const oldest = age === null ? null : { id: 7, issuedAt: now - age * 24 * hourMs };
   const check = checkRetention(new Map(Object.entries(settings)), config, { oldest, now });
   expect(check).toMatchObject({ result, found: expect.stringContaining(found) });

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { checkFileModes } from "../../../cli/doctor/machine.ts";
 import {
   checkClientCertificates,
-  checkProxy,
-  checkReceivers,
   checkSettings,
+  checkTrustedProxies,
+  checkWebhookReceivers,
 } from "../../../cli/doctor/service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { withTestContext } from "../../harness/service.ts";
 
@@ -27,7 +27,7 @@ test.each([
   ["0.0.0.0", [], undefined, /without TLS and without a trusted proxy$/],
   ["127.0.0.1", ["10.0.0.5/32"], undefined, /only this machine reaches 127\.0\.0\.1$/],
 ])("tvs doctor checks the host %s with the trusted proxies %p", (host, trustedProxies, given, warned) => {
-  const check = checkProxy({ host, trustedProxies, tls: given });
+  const check = checkTrustedProxies({ host, trustedProxies, tls: given });
   expect(check.result).toBe(warned === null ? "ok" : "warn");
   if (warned === null) return;
   expect(check.found).toMatch(warned);
@@ -67,14 +67,14 @@ test("tvs doctor warns for 24 hours of a Client-Cert header that could not be re
 });
 
 test("tvs doctor names a webhook receiver whose host has no IP address, and its partner", async () => {
-  expect(await checkReceivers([])).toMatchObject({ result: "ok" });
+  expect(await checkWebhookReceivers([])).toMatchObject({ result: "ok" });
   const numbered = { partnerId: "a", url: "https://192.0.2.1/x" };
   const both = [numbered, { partnerId: "b", url: "https://[2001:db8::1]:9/" }];
   const found = "every host name has an IP address (2)";
-  expect(await checkReceivers(both)).toMatchObject({ result: "ok", found });
+  expect(await checkWebhookReceivers(both)).toMatchObject({ result: "ok", found });
   // No resolver may answer this reserved name (RFC 6761).
   const lost = { partnerId: "agency", url: "https://receiver.invalid/hook" };
-  const check = await checkReceivers([lost, numbered]);
+  const check = await checkWebhookReceivers([lost, numbered]);
   expect(check).toMatchObject({ result: "warn", found: "no IP address for receiver.invalid of agency" });
   expect(check.advice).toContain("tvs partners webhook set");
 });
@@ -85,7 +85,7 @@ test.each([
   ["http://verify.example.gov", "is http"],
 ])("tvs doctor warns of the issuer %s", (issuer, found) => {
   const stored = new Map(Object.entries({ issuer, issuer_set: "true" }));
-  const checks = checkSettings(stored, readConfig({}, {}), { oldest: null, now: 0 });
+  const checks = checkSettings(stored, readCommandConfig({}, {}), { oldest: null, now: 0 });
   const warned = { name: "issuer", result: "warn", found: expect.stringContaining(found) };
   expect(checks).toContainEqual(expect.objectContaining(warned));
 });
@@ -94,7 +94,7 @@ test("tvs doctor warns if other users may read the database", () =>
   withTempDir(async (dataDir) => {
     await chmod(dataDir, 0o700);
     await withTestContext(dataDir, async () => {});
-    const config = readConfig({ data: dataDir }, {});
+    const config = readCommandConfig({ data: dataDir }, {});
     await chmod(join(dataDir, "tvs.db"), 0o644);
     const check = checkFileModes(config);
     expect(check).toMatchObject({ result: "warn" });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
@@ -9,7 +9,7 @@ import { makeRegister } from "../../harness/service.ts";
 test("tvs status shows the register's figures, and whether a service has the database open", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
-    const config = readConfig({ data: dataDir, issuer: "https://verify.example" }, {});
+    const config = readCommandConfig({ data: dataDir, issuer: "https://verify.example" }, {});
     const { operator, close } = await openService(config);
     await operator.stores.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
     await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1")]);

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import { pruneAttestations } from "../../../src/domain/evidence/retention.ts";
 import type { SignedEnvelope } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 async function attest(folder: string) {
   await makeRegister(folder);
-  const { operator, service, close } = await openService(readConfig({ data: folder }, {}));
+  const { operator, service, close } = await openService(readCommandConfig({ data: folder }, {}));
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
   await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
   await operator.stores.teachers.apply([aTeacherWrite("A/B/C/1", { tId: 7 })]);
@@ -168,7 +168,7 @@ describe("a log whose oldest attestations were deleted", () => {
     old = (await attest(prunedDir)).envelopes[0] as SignedEnvelope;
     // Two years later another call is answered, and a retention of a year takes effect.
     const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
-    const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
+    const config = readCommandConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });
     await pruneAttestations({ ...operator, clock: later });
     await close();

@@ -5,9 +5,9 @@ import { gzipSync } from "node:zlib";
 import {
   appendToTree,
   computeRoot,
-  consistencyProof,
-  leafHash,
-  type ReadTiles,
+  leafHashOf,
+  makeConsistencyProof,
+  type TileReader,
 } from "../../../src/domain/evidence/tree.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { formatVerifierKey } from "../../../src/partner/signed-note.ts";
@@ -22,9 +22,9 @@ const key = aCheckpointKey();
 
 /** Makes a tree of `size` leaves. All trees share their first `common` leaves. */
 async function makeTree(size: number, common = size) {
-  const leaves = Array.from({ length: size }, (_, at) => leafHash(at < common ? `${at}` : `other ${at}`));
+  const leaves = Array.from({ length: size }, (_, at) => leafHashOf(at < common ? `${at}` : `other ${at}`));
   const tiles = new Map<string, Uint8Array>();
-  const read: ReadTiles = async (addresses) =>
+  const read: TileReader = async (addresses) =>
     addresses.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
   for (const { level, position, hashes } of await appendToTree(0, leaves, read))
     tiles.set(`${level}/${position}`, hashes);
@@ -61,7 +61,7 @@ const server = Bun.serve({
     const [from, to] = [Number(searchParams.get("from")), Number(searchParams.get("to"))];
     const { size, read } = await shown.tree;
     if (to > size) return new Response("", { status: 404 });
-    return Response.json({ from, to, hashes: encode(await consistencyProof(from, to, read)) });
+    return Response.json({ from, to, hashes: encode(await makeConsistencyProof(from, to, read)) });
   },
 });
 afterAll(() => server.stop(true));

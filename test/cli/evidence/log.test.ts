@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "bun:test";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { withContext } from "../../../cli/open.ts";
+import { withRegister } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
-import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
+import { readCommandConfig } from "../../../src/config.ts";
+import { verifyCheckpoint } from "../../../src/partner/log-checkpoint.ts";
+import { leafHashOfAttestation, rootOfInclusionProof } from "../../../src/partner/merkle-proof.ts";
 import { readVerifierKey } from "../../../src/partner/signed-note.ts";
 import { aSignedAttestation } from "../../domain/evidence/audited-register.ts";
 import { runTvs } from "../../harness/command.ts";
@@ -17,7 +17,7 @@ import { makeRegister } from "../../harness/service.ts";
 
 const dataDir = sharedFolder();
 const elsewhere = sharedFolder();
-const config = readConfig({ data: dataDir, issuer: "https://verify.example.org" }, {});
+const config = readCommandConfig({ data: dataDir, issuer: "https://verify.example.org" }, {});
 const attested = [1, 2, 3].map(aSignedAttestation);
 const { verificationId = "", jws = "" } = attested[1] ?? {};
 
@@ -25,7 +25,7 @@ const tvs = (...args: string[]) => runTvs(args, { dataDir });
 const json = async (...args: string[]) => JSON.parse((await tvs(...args, "--json")).stdout);
 
 const setStatus = (status: string) =>
-  withContext(config, ({ driver }) =>
+  withRegister(config, ({ driver }) =>
     driver.batch([{ sql: "UPDATE attestations SET status = ? WHERE id = 2", args: [status] }]),
   );
 
@@ -40,7 +40,7 @@ test("tvs log key prints the key that signed the checkpoint of tvs log checkpoin
   const { stdout: keys } = await tvs("log", "key");
   const key = await readVerifierKey(keys.trim());
   const { stdout: note } = await tvs("log", "checkpoint");
-  const opened = await openCheckpoint(note, key === null ? [] : [key]);
+  const opened = await verifyCheckpoint(note, key === null ? [] : [key]);
   expect(opened).toMatchObject({ origin: "verify.example.org/log", size: 3 });
   const described = await json("log", "checkpoint");
   expect(described).toMatchObject({ origin: "verify.example.org/log", size: 3, note });
@@ -52,7 +52,7 @@ test("tvs log key prints the key that signed the checkpoint of tvs log checkpoin
 
 test("tvs log commands before the first tvs serve say that there is no log", async () => {
   const data = join(dataDir, "new");
-  await withContext(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
+  await withRegister(readCommandConfig({ data }, {}), async () => {}, { whenMade: () => {} });
   const run = (command: string) => runTvs(["log", command], { dataDir: data });
   await expectRefusal(run("key"), 1, "no evidence log yet");
   await expectRefusal(run("audit"), 2, "no evidence log yet");
@@ -67,8 +67,8 @@ test("tvs attestations prove finds an attestation by its verification id or its 
   const end = rest.indexOf("");
   expect(rest.slice(end + 1).join("\n")).toBe(described.checkpoint);
   const hashes = rest.slice(0, end).map((line) => new Uint8Array(Buffer.from(line, "base64")));
-  const leaf = await attestationLeafHash(jws);
-  const root = await rootOfInclusion({ leafHash: leaf, index: 1, size: 3, hashes });
+  const leaf = await leafHashOfAttestation(jws);
+  const root = await rootOfInclusionProof({ leafHash: leaf, index: 1, size: 3, hashes });
   expect(Buffer.from(root ?? []).toString("base64")).toBe(described.checkpoint.split("\n")[2]);
   expect((await tvs("attestations", "prove", "--leaf", described.leafHash)).stdout).toBe(proof);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { adviseNext, explainAttempt } from "../../../cli/partners/delivery-advice.ts";
-import { type Delivery, deliveryErrors } from "../../../src/domain/deliveries.ts";
+import { adviseNextStep, explainDeliveryAttempt } from "../../../cli/partners/delivery-advice.ts";
+import { type Delivery, deliveryErrorTexts } from "../../../src/domain/deliveries.ts";
 import type { DisabledReason } from "../../../src/domain/webhooks.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
@@ -20,15 +20,15 @@ const aDeadOne = (changes: Partial<Delivery> = {}) =>
 
 test("tvs explains a delivery attempt by its HTTP status", () => {
   const refused = "The endpoint answered with 503, which is not 2xx.";
-  expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(refused);
-  expect(explainAttempt({ error: null, status: 204 })).toBe("The endpoint acknowledged it.");
-  expect(explainAttempt({ error: "FROM_A_LATER_VERSION", status: null })).toBe("The attempt failed.");
+  expect(explainDeliveryAttempt({ error: "BAD_STATUS", status: 503 })).toBe(refused);
+  expect(explainDeliveryAttempt({ error: null, status: 204 })).toBe("The endpoint acknowledged it.");
+  expect(explainDeliveryAttempt({ error: "FROM_A_LATER_VERSION", status: null })).toBe("The attempt failed.");
 });
 
-test.each(Object.keys(deliveryErrors))(
+test.each(Object.keys(deliveryErrorTexts))(
   "the advice on a delivery that failed with %s names the remedy first, then the retry",
   (lastError) => {
-    const words = adviseNext(aDeadOne({ lastError }), running);
+    const words = adviseNextStep(aDeadOne({ lastError }), running);
     expect(words).toMatch(/^.{20,}; then tvs webhooks retry d1$/);
     expect(words).not.toContain("PARTNER");
   },
@@ -37,8 +37,10 @@ test.each(Object.keys(deliveryErrors))(
 test.each(["ENDPOINT_INVALID", "ADDRESS_REFUSED"])(
   "the advice on a delivery that failed with %s names --allow-private-webhooks",
   (lastError) => {
-    expect(explainAttempt({ error: lastError, status: null })).toContain("without --allow-private-webhooks");
-    const step = adviseNext(aDeadOne({ lastError }), running);
+    expect(explainDeliveryAttempt({ error: lastError, status: null })).toContain(
+      "without --allow-private-webhooks",
+    );
+    const step = adviseNextStep(aDeadOne({ lastError }), running);
     expect(step).toContain("restart tvs serve with --allow-private-webhooks");
   },
 );
@@ -67,5 +69,5 @@ test.each<[name: string, delivery: Delivery, situation: typeof running, words: R
   ["pending without a service", aDelivery(), { ...running, serviceRunning: false }, /start tvs serve/],
   ["delivered", aDelivery({ state: "delivered" }), running, /^nothing/],
 ])("tvs gives the right advice on a delivery that is %s", (_name, delivery, situation, words) => {
-  expect(adviseNext(delivery, situation)).toMatch(words);
+  expect(adviseNextStep(delivery, situation)).toMatch(words);
 });

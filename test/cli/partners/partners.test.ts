@@ -9,7 +9,7 @@ import { storeQuotaUse } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister, withTestContext } from "../../harness/service.ts";
-import { onTerminal } from "../terminal/terminal.ts";
+import { runOnTerminal } from "../terminal/terminal.ts";
 
 const dataDir = sharedFolder();
 
@@ -45,7 +45,7 @@ test("tvs partners add prints the partner's record, and its API key only this on
 test("tvs partners add prints the URL of the getting-started page only if an issuer is set", async () => {
   const folder = join(dataDir, "without-issuer");
   const add = async (id: string) =>
-    (await onTerminal(["partners", "add", id, ...terms], { dataDir: folder })).text.replace(/\s+/g, "");
+    (await runOnTerminal(["partners", "add", id, ...terms], { dataDir: folder })).text.replace(/\s+/g, "");
   await makeRegister(folder);
   const unknown = await add("early");
   expect(unknown).toContain("whoseissuerisnotknownyet");

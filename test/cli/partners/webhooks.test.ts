@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
-import { testWebhook } from "../../../src/domain/webhooks.ts";
+import { readCommandConfig } from "../../../src/config.ts";
+import { queueTestEvent } from "../../../src/domain/webhooks.ts";
 import { configureLog } from "../../../src/logger.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { type Endpoint, type Received, signatureOf, withEndpoint } from "../../harness/endpoint.ts";
@@ -160,7 +160,7 @@ type Failure = { error: string; status: number | null; at: number; retryAt?: num
 function addFailed(partnerId: string, { error, status, at, retryAt }: Failure): Promise<string> {
   return withTestContext(sending.dataDir, async (operator) => {
     const { outbox, webhooks } = operator;
-    const { deliveryId } = await testWebhook(operator, partnerId);
+    const { deliveryId } = await queueTestEvent(operator, partnerId);
     const lease = { token: `of ${deliveryId}`, now: at, until: at + 60_000 };
     const [delivery] = await outbox.lease([{ partnerId, limit: 1, except: [] }], lease);
     const url = (await webhooks.endpoint(partnerId))?.url;
@@ -179,7 +179,7 @@ const withAccepting = (act: (endpoint: Endpoint) => Promise<void>) =>
 
 /** Runs a service that sends webhooks, also to this machine, until the endpoint has a request. @returns the request */
 async function sendTo({ received }: Endpoint): Promise<Received> {
-  const config = readConfig({ data: sending.dataDir, "allow-private-webhooks": true }, {});
+  const config = readCommandConfig({ data: sending.dataDir, "allow-private-webhooks": true }, {});
   const { close } = await openService(config);
   // The close drains: an attempt whose request has arrived is also recorded.
   await until(() => received.length > 0).finally(close);
@@ -223,7 +223,7 @@ test("a starting service sends a delivery that a killed service had leased, befo
   withAccepting(async (endpoint) => {
     await subscribe("killed", endpoint.url);
     const { deliveryId } = await withTestContext(sending.dataDir, async (operator) => {
-      const sent = await testWebhook(operator, "killed");
+      const sent = await queueTestEvent(operator, "killed");
       const now = Date.now();
       const lease = { token: "of the dead", now, until: now + 3_600_000 };
       const partners = [{ partnerId: "killed", limit: 8, except: [] }];

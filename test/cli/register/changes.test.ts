@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { argsOf, commandsOf, type TvsCommand } from "../../../cli/command.ts";
+import { argsOf, subCommandsOf, type TvsCommand } from "../../../cli/command.ts";
 import { rootCommand } from "../../../cli/commands.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
@@ -188,7 +188,7 @@ const changing = [
 test.each(changing)("tvs %s takes --by", async (words) => {
   let command: TvsCommand = rootCommand;
   for (const word of words.split(" ")) {
-    const load = commandsOf(command)[word];
+    const load = subCommandsOf(command)[word];
     if (load === undefined) throw new Error(`there is no ${words}`);
     command = await load();
   }

@@ -6,7 +6,7 @@ import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestContext } from "../../harness/service.ts";
-import { onTerminal } from "../terminal/terminal.ts";
+import { runOnTerminal } from "../terminal/terminal.ts";
 
 setDefaultTimeout(60_000);
 
@@ -98,7 +98,7 @@ test.concurrent("tvs init on a terminal asks its questions, asks again after a w
       ["must be true or false", "\r"],
       ["signed status lists", "off\r"],
     ] as const;
-    const { code, text } = await onTerminal(["init"], { dataDir, typed });
+    const { code, text } = await runOnTerminal(["init"], { dataDir, typed });
     expect(code).toBe(0);
     expect(text).toContain("Next:");
     expect(await remembered(dataDir)).toMatchObject({
@@ -114,7 +114,7 @@ test.concurrent("tvs init on a terminal asks its questions, asks again after a w
 test.concurrent("tvs init creates no register if its input ends before the last answer", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
-    const { code, text } = await onTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });
+    const { code, text } = await runOnTerminal(["init"], { dataDir, typed: [["Public URL", "\u0004"]] });
     expect([code, text]).toEqual([1, expect.stringContaining("cancelled; nothing was made")]);
     expect(existsSync(dataDir)).toBe(false);
   }));

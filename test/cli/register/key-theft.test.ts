@@ -8,14 +8,14 @@ import { join } from "node:path";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import type { CommandContext } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import { decryptCheckpointKey } from "../../../src/domain/evidence/log.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { purposes } from "../../../src/partner/contract.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import { attestationLeafHash } from "../../../src/partner/merkle-proof.ts";
+import { leafHashOfAttestation } from "../../../src/partner/merkle-proof.ts";
 import { createLogStore } from "../../../src/store/evidence/log.ts";
-import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
+import { openShell, repositoryPath, type Shell } from "../../blackbox/printed-commands.ts";
 import { aClock } from "../../harness/clock.ts";
 import { answerCall } from "../../harness/evidence-log.ts";
 import { testTimeoutMs } from "../../harness/program.ts";
@@ -33,7 +33,7 @@ const printedAs = new Map<string, string>();
 /** Makes a register in which an examination board asks twice on 1 March, and forgeries with its stolen keys. */
 async function makeRegister(): Promise<void> {
   const clock = aClock("2026-02-01T09:00:00Z");
-  const config = readConfig({ data: join(shell.home, "data") }, {});
+  const config = readCommandConfig({ data: join(shell.home, "data") }, {});
   await makeEmptyRegister(config.dataDir, { at: clock.now() });
   const { operator, service, close } = await openService(config, { clock, defaultIssuer: issuer });
   const { stores } = operator;
@@ -99,7 +99,7 @@ async function forge({ stores, secrets }: Stolen, envelope: Envelope): Promise<s
 
 /** Forges a proof with the stolen log key: a log of one entry. */
 async function forgeProof({ driver, secrets }: Stolen, jws: string): Promise<void> {
-  const root = await attestationLeafHash(jws);
+  const root = await leafHashOfAttestation(jws);
   const seconds = Math.floor(Date.parse("2026-03-01T08:15:30Z") / 1_000);
   const [log] = await createLogStore(driver).logs();
   if (log === undefined) throw new Error("there is no log");
@@ -125,7 +125,7 @@ function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
 }
 
 test("the output in the manual's page key-theft equals the program's output, line by line", async () => {
-  const page = await readFile(repository("data/help/key-theft.md"), "utf8");
+  const page = await readFile(repositoryPath("data/help/key-theft.md"), "utf8");
   for (const { lines, printed } of blocksOf(page)) {
     for (const line of lines) {
       if (line !== lines.at(-1) || printed === null) {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { serviceSettings } from "../../../cli/register/register.ts";
+import { addServiceSettings } from "../../../cli/register/register.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { makeRegister } from "../../harness/service.ts";
@@ -21,14 +21,14 @@ const text =
 test("a command without --data reads only the register's location from the installed service's settings", () =>
   withSettings(text, (file) => {
     const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
-    expect(serviceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
+    expect(addServiceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
       file,
       environment: { HOME: "/", ...place },
     });
-    const all = serviceSettings({}, {}, { usual: file, all: true });
+    const all = addServiceSettings({}, {}, { usual: file, all: true });
     expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
     // An empty variable counts as unset.
-    expect(serviceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
+    expect(addServiceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
   }));
 
 test.each([
@@ -41,7 +41,7 @@ test.each([
 ])("the installed service's settings are not read by a command with %j %j", (flags, environment) =>
   withSettings("unreadable", (file) => {
     chmodSync(file, 0o666);
-    expect(serviceSettings(flags, environment, { usual: file })).toEqual({ file: undefined, environment });
+    expect(addServiceSettings(flags, environment, { usual: file })).toEqual({ file: undefined, environment });
   }),
 );
 
@@ -49,7 +49,7 @@ test("the installed service's settings are refused if other users can write to t
   withSettings(text, (file) => {
     for (const mode of [0o620, 0o602]) {
       chmodSync(file, mode);
-      expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
+      expect(() => addServiceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
     }
   }));
 
@@ -59,7 +59,7 @@ test.skipIf(process.geteuid?.() !== 0)(
     withSettings(text, (file) => {
       chmodSync(file, 0o640);
       chownSync(file, 4_242, 0);
-      expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
+      expect(() => addServiceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
     }),
 );
 
@@ -71,7 +71,7 @@ test("a command without --data is refused if the current folder has a register a
     writeFileSync(join(folder, "tvs.env"), text, { mode: 0o600 });
     process.chdir(folder);
     try {
-      const read = () => serviceSettings({}, {}, { usual: join(folder, "tvs.env") });
+      const read = () => addServiceSettings({}, {}, { usual: join(folder, "tvs.env") });
       expect(read).toThrow("there is a register in ./data, and another one of");
     } finally {
       process.chdir(here);
@@ -80,9 +80,9 @@ test("a command without --data is refused if the current folder has a register a
 
 test("a missing settings file of the installed service is ignored, unless TVS_SERVICE_SETTINGS names it", () =>
   withTempDir(async (folder) => {
-    expect(serviceSettings({}, {}, { usual: join(folder, "none") }).file).toBeUndefined();
+    expect(addServiceSettings({}, {}, { usual: join(folder, "none") }).file).toBeUndefined();
     const TVS_SERVICE_SETTINGS = join(folder, "none.env");
-    expect(() => serviceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
+    expect(() => addServiceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
   }));
 
 test("commands without --data use the register that the installed service's settings name", () =>

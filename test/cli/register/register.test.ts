@@ -4,8 +4,8 @@ import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, rmSync, wr
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { openFile } from "../../../src/store/driver/file.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
+import { applySchema } from "../../../src/store/driver/schema.ts";
 import type { KeyInfo } from "../../blackbox/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -103,8 +103,8 @@ test("tvs init completes a register that a kill left incomplete, and other comma
     writeFileSync(file, "");
     expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
     expect(readdirSync(dataDir)).toEqual(["tvs.db"]);
-    const driver = await openFile({ file });
-    await makeSchema(driver);
+    const driver = await openDatabaseFile({ file });
+    await applySchema(driver);
     await driver.close();
     for (const words of [["status"], ["backup", join(dataDir, "..", "backup.db")], ["partners", "list"]])
       expect((await tvs(words)).stderr).toBe(`tvs: ${missing(dataDir)}\n`);

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import * as fs from "node:fs";
-import { backupPath } from "../../../cli/safe/backup.ts";
+import { chooseBackupPath } from "../../../cli/safe/backup.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
-import { newMasterKey } from "../../../src/domain/secrets.ts";
+import { readCommandConfig } from "../../../src/config.ts";
+import { generateMasterKey } from "../../../src/domain/secrets.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -65,10 +65,10 @@ test.concurrent("tvs backup --keep keeps the newest of its own backups and touch
 
 test.concurrent("a second backup in the same second gets a later file name", () =>
   withTempDir(async (folder) => {
-    const config = readConfig({ data: folder }, {});
-    const first = await backupPath(folder, config);
+    const config = readCommandConfig({ data: folder }, {});
+    const first = await chooseBackupPath(folder, config);
     fs.writeFileSync(first, "");
-    expect((await backupPath(folder, config)) > first).toBe(true);
+    expect((await chooseBackupPath(folder, config)) > first).toBe(true);
   }));
 
 test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in its name, and keeps the new backup", () =>
@@ -127,7 +127,7 @@ test.concurrent("tvs backup prints a summary of the backup, and that the master 
 
 test.concurrent("tvs backup works while a service runs, and without the master key", () =>
   withBackup(async ({ folder, dataDir, tvs }) => {
-    const open = await openService(readConfig({ data: dataDir }, {}));
+    const open = await openService(readCommandConfig({ data: dataDir }, {}));
     fs.rmSync(`${dataDir}/master.key`);
     expect((await tvs("backup", `${folder}/serving.db`)).code).toBe(0);
     await open.close();
@@ -152,7 +152,7 @@ test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad o
     fs.writeFileSync(`${folder}/text`, "not a backup");
     expect((await tvs("backup", "verify", `${folder}/text`)).code).toBe(1);
     expect((await tvs("backup", "verify", `${folder}/none`)).code).toBe(2);
-    fs.writeFileSync(`${dataDir}/master.key`, newMasterKey());
+    fs.writeFileSync(`${dataDir}/master.key`, generateMasterKey());
     const differs = await tvs("backup", "verify", file, "--json");
     expect([differs.code, JSON.parse(differs.stdout).masterKey]).toEqual([1, "differs"]);
     fs.rmSync(`${dataDir}/master.key`);
@@ -198,7 +198,7 @@ test.concurrent("tvs restore over a database needs --force, keeps the old databa
 
 test.concurrent("tvs restore is refused while a service runs, with another master key, and for a sandbox's backup", () =>
   withBackup(async ({ folder, dataDir, file, tvs }) => {
-    const open = await openService(readConfig({ data: dataDir }, {}));
+    const open = await openService(readCommandConfig({ data: dataDir }, {}));
     await expectRefusal(tvs("restore", file, "--force"), 1, "stop it first");
     await open.close();
     const another = ["--issuer", "https://other.example", "--name", "Other", "--data", `${folder}/other`];

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { prepareOutput } from "../../../cli/safe/output-file.ts";
-import { type Config, readConfig } from "../../../src/config.ts";
+import { prepareOutputFile } from "../../../cli/safe/output-file.ts";
+import { type Config, readCommandConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
@@ -42,7 +42,7 @@ async function expectRefused(world: World, ended: ReturnType<typeof runTvs>, wor
 /** Expects a path to be refused by the function that all commands use, also with --force. */
 function expectNoOutput(path: string, config: Config, words: string, inputs: readonly string[] = []): void {
   const refusal = expect.objectContaining({ code: "USAGE", message: expect.stringContaining(words) });
-  expect(() => prepareOutput({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
+  expect(() => prepareOutputFile({ flag: "--report", path, force: true, config, inputs })).toThrow(refusal);
 }
 
 test.concurrent("an output path is refused if it names a file of the register, directly or through a link", () =>
@@ -54,7 +54,7 @@ test.concurrent("an output path is refused if it names a file of the register, d
     const key = fs.readFileSync(join(dataDir, "master.key"), "utf8");
     const own = ["tvs.db", "tvs.db-wal", "tvs.db.lock", "new.json"].map((name) => join(dataDir, name));
     const links = [join(folder, "way", "master.key"), `${folder}/sub/../data/master.key`];
-    const config = readConfig({ data: dataDir }, {});
+    const config = readCommandConfig({ data: dataDir }, {});
     for (const name of [...own, ...links]) expectNoOutput(name, config, "belongs to the register");
     expectNoOutput(join(folder, "dangling.json"), config, "symbolic link");
     const overKey = ["--force", "--report", join(dataDir, "master.key")];
@@ -78,7 +78,7 @@ test.concurrent("an output path is refused if it is a database outside the data 
     const own = [...real, "named/link.db", "named/link.db-journal", "named/master.key"];
     const flags = { data: join(folder, "data"), database: `file:${folder}/named/link.db` };
     for (const name of own)
-      expectNoOutput(join(folder, name), readConfig(flags, {}), "belongs to the register");
+      expectNoOutput(join(folder, name), readCommandConfig(flags, {}), "belongs to the register");
     expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
   }));
 
@@ -122,7 +122,7 @@ test.concurrent("an output path is refused if it is an input, a folder, a device
       ["/dev/stdout", "symbolic link"],
       [join(folder, "none", "report.json"), "there is no folder"],
     ];
-    const config = readConfig({ data: dataDir }, {});
+    const config = readCommandConfig({ data: dataDir }, {});
     for (const [report, words] of refused) expectNoOutput(report, config, words, [extract]);
     const overExtract = run("teachers", "import", extract, "--force", "--report", extract);
     await expectRefused(world, overExtract, "is a file that the command reads");
@@ -134,10 +134,10 @@ test.concurrent("an output path is refused if it is an input, a folder, a device
 
 test.concurrent("if another program creates the output file during the work, that file stays, and the output is kept under another name", () =>
   withTempDir(async (folder) => {
-    const config = readConfig({ data: join(folder, "data") }, {});
+    const config = readCommandConfig({ data: join(folder, "data") }, {});
     for (const force of [false, true]) {
       const path = join(folder, `report-${force}.json`);
-      const report = prepareOutput({ flag: "--report", path, force, config });
+      const report = prepareOutputFile({ flag: "--report", path, force, config });
       fs.writeFileSync(join(folder, "theirs"), "theirs");
       fs.symlinkSync(join(folder, "theirs"), path);
       const refusal = (await catchError(report.write("ours"))) as { code: string; message: string };

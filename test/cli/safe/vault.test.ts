@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findMasterKey, unlockSecrets } from "../../../cli/safe/vault.ts";
-import { readConfig } from "../../../src/config.ts";
-import { newMasterKey } from "../../../src/domain/secrets.ts";
+import { readCommandConfig } from "../../../src/config.ts";
+import { generateMasterKey } from "../../../src/domain/secrets.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { masterKey, secrets } from "../../harness/samples.ts";
 import { withStores } from "../../harness/store.ts";
 
-const configOf = (data: string, key?: string) => readConfig({ data }, { TVS_MASTER_KEY: key });
+const configOf = (data: string, key?: string) => readCommandConfig({ data }, { TVS_MASTER_KEY: key });
 
 test("the first use of a database creates a master key file that only its owner can read, and stores a check value", () =>
   withStores(async ({ folder, settings }) => {
@@ -55,7 +55,7 @@ test("a database whose master key is missing is refused, and no new master key i
 test("a database is refused with another master key, from a file or the environment, and not changed", () =>
   withStores(async ({ folder, settings }) => {
     const { check } = await unlockSecrets(configOf(folder), settings);
-    const other = newMasterKey();
+    const other = generateMasterKey();
     writeFileSync(join(folder, "master.key"), `${other}\n`);
     for (const config of [configOf(folder, other), configOf(folder)]) {
       const refusal = { code: "MASTER_KEY_WRONG", message: expect.not.stringContaining(other) };

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rootCommand } from "../../../cli/commands.ts";
-import { findCandidates } from "../../../cli/terminal/completion.ts";
+import { findCompletions } from "../../../cli/terminal/completion.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { mainUrl, runToEnd } from "../../harness/program.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 
 async function offered(...words: string[]): Promise<string[]> {
-  const found = await findCandidates(rootCommand, ["--data", dataDir, ...words]);
+  const found = await findCompletions(rootCommand, ["--data", dataDir, ...words]);
   return found.map(([word]) => word);
 }
 

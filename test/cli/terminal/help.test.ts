@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import type { ArgsDef } from "citty";
-import { command, type TvsCommand } from "../../../cli/command.ts";
+import { defineCommand, type TvsCommand } from "../../../cli/command.ts";
 import { rootCommand } from "../../../cli/commands.ts";
-import { helpText } from "../../../cli/terminal/help.ts";
+import { formatCommandHelp } from "../../../cli/terminal/help.ts";
 import words from "../../../data/commands.json" with { type: "json" };
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 
-const importing = command({
+const importing = defineCommand({
   description: "Import an extract. All rows are checked before one is applied, and this goes on for long",
   example: "tvs import extract.csv",
   args: {
@@ -58,7 +58,7 @@ test("tvs --help names every command once", async () => {
 });
 
 test("the help of a command shows its operands, required options, other options and the common options", async () => {
-  const text = await helpText(importing, ["tvs", "import"]);
+  const text = await formatCommandHelp(importing, ["tvs", "import"]);
   expect(text).toContain("USAGE\n  tvs import FILE --reason TEXT [OPTIONS]\n");
   expect(text).toMatch(/ARGUMENTS\n {2}FILE {2}The extract\n/);
   expect(text).toMatch(/OPTIONS\n {2}--reason TEXT {2}Why \(required\)\n/);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { manualTopics, titleOf, topicGroups } from "../../../src/manual.ts";
+import { manualTopicGroups, manualTopics, topicTitleOf } from "../../../src/manual.ts";
 import { reasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -15,7 +15,7 @@ test("every file of data/help is a page of the manual with a title and a summary
     // The table of the page errors is made from the codes.
     const file = topic.name === "errors" ? topic.text.replace(/^\|.*\n/gm, "") : topic.text;
     expect(file).toBe(readFileSync(join(folder, `${topic.name}.md`), "utf8"));
-    expect(topic.text.startsWith(`# ${titleOf(topic)}\n`)).toBe(true);
+    expect(topic.text.startsWith(`# ${topicTitleOf(topic)}\n`)).toBe(true);
     expect([topic.name, topic.summary.length > 10 && topic.summary.length < 80]).toEqual([topic.name, true]);
   }
 });
@@ -30,8 +30,9 @@ test("tvs help lists every topic under its group, and mentions --help for the co
   expect(code).toBe(0);
   expect(stdout).not.toContain("RUN THE SERVICE");
   expect(stdout).toContain("`tvs --help` lists the commands");
-  expect(stdout.split("\n").length).toBeLessThan(manualTopics.length + topicGroups.length + 6);
-  for (const { title } of topicGroups) expect(stdout).toMatch(new RegExp(`^${title.toUpperCase()}$`, "m"));
+  expect(stdout.split("\n").length).toBeLessThan(manualTopics.length + manualTopicGroups.length + 6);
+  for (const { title } of manualTopicGroups)
+    expect(stdout).toMatch(new RegExp(`^${title.toUpperCase()}$`, "m"));
   for (const { name, summary } of manualTopics) {
     expect(stdout).toMatch(new RegExp(`^ {2}${name} +${summary.slice(0, 20)}`, "m"));
   }

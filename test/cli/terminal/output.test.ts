@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { limitArg, sinceArg } from "../../../cli/terminal/lists.ts";
+import { limitOption, sinceOption } from "../../../cli/terminal/lists.ts";
 import {
-  escapeControls,
+  escapeUnprintable,
   exitCodeOf,
   exitCodes,
   formatRecord,
@@ -31,7 +31,7 @@ test("every error code has the exit code that this table lists, because exit cod
     expect([code, exitCodeOf(new TvsError(code as ErrorCode, "x"))]).toEqual([code, exit]);
 });
 
-const [since, limit] = [sinceArg("Only").read, limitArg(50).read];
+const [since, limit] = [sinceOption("Only").read, limitOption(50).read];
 const aTime = "--flag must be an ISO 8601 time such as 2026-01-31T12:00:00Z";
 
 test.each([
@@ -133,7 +133,7 @@ test("control and hidden characters of printed values are escaped, and readable 
   expect(formatRecord({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
   // A character beyond U+FFFF is escaped as two surrogates.
   const hidden = "a\u{e0041}b";
-  expect(escapeControls(hidden)).toBe("a\\udb40\\udc41b");
-  expect(JSON.parse(`"${escapeControls(hidden)}"`)).toBe(hidden);
-  expect(escapeControls("Adé Ọbí 😀 教師")).toBe("Adé Ọbí 😀 教師");
+  expect(escapeUnprintable(hidden)).toBe("a\\udb40\\udc41b");
+  expect(JSON.parse(`"${escapeUnprintable(hidden)}"`)).toBe(hidden);
+  expect(escapeUnprintable("Adé Ọbí 😀 教師")).toBe("Adé Ọbí 😀 教師");
 });

@@ -5,7 +5,7 @@ import { runJson, runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { childEnvironment, programWords } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { onTerminal } from "./terminal.ts";
+import { runOnTerminal } from "./terminal.ts";
 
 setDefaultTimeout(60_000);
 
@@ -23,7 +23,7 @@ const keys = () => runJson<Key[]>(["keys", "list"], { dataDir });
 
 test.each([60, 120])("printed tables of keys, partners and checks fit %d columns", async (columns) => {
   for (const line of ["keys list", "partners list", "doctor", "status", "partners show agency"]) {
-    const { code, text } = await onTerminal(line.split(" "), { dataDir, columns });
+    const { code, text } = await runOnTerminal(line.split(" "), { dataDir, columns });
     expect(text.split("\n").filter(({ length }) => length > columns)).toEqual([]);
     if (line !== "keys list") continue;
     expect(code).toBe(0);
@@ -46,7 +46,7 @@ test.each([
   ["the end of the input", "\u0004"],
 ])("an irreversible command that is answered with %s changes nothing", async (_, answer) => {
   const before = await keys();
-  const { code, text } = await onTerminal(rotate, { dataDir, typed: answered(answer) });
+  const { code, text } = await runOnTerminal(rotate, { dataDir, typed: answered(answer) });
   expect(code).toBe(1);
   expect(text.replaceAll("\n", " ")).toContain("cancelled; nothing was changed");
   expect(await keys()).toEqual(before);
@@ -54,7 +54,7 @@ test.each([
 
 test("an irreversible command that is answered with y runs, and names the next command", async () => {
   const pending = (await keys()).find(({ state }) => state === "pending")?.kid;
-  const { code, text } = await onTerminal(rotate, { dataDir, typed: answered("y\r") });
+  const { code, text } = await runOnTerminal(rotate, { dataDir, typed: answered("y\r") });
   expect(code).toBe(0);
   expect(text).toContain("This cannot be undone.");
   expect(text).toContain("tvs keys history");
@@ -62,9 +62,9 @@ test("an irreversible command that is answered with y runs, and names the next c
 });
 
 test("an irreversible command asks nothing with --yes, without a terminal, or if it is refused anyway", async () => {
-  const tooEarly = await onTerminal(["keys", "rotate"], { dataDir });
+  const tooEarly = await runOnTerminal(["keys", "rotate"], { dataDir });
   expect([tooEarly.code, tooEarly.text]).toEqual([1, expect.stringContaining("--now")]);
-  const agreed = await onTerminal([...rotate, "--yes"], { dataDir });
+  const agreed = await runOnTerminal([...rotate, "--yes"], { dataDir });
   const script = await runTvs(rotate, { dataDir });
   expect([agreed.code, script.code]).toEqual([0, 0]);
   for (const text of [tooEarly.text, agreed.text, script.stderr]) expect(text).not.toContain("Continue?");
@@ -105,7 +105,7 @@ test("the confirmation question before a revocation names the teacher", async ()
   const allow = ["--baseline", "--allow-change"];
   await runTvs(["teachers", "import", file, ...allow], { dataDir });
   const revoke = ["teachers", "revoke", "TR/2019/LA/000009", "--reason", "Decision 1"];
-  const { code, text } = await onTerminal(revoke, { dataDir, typed: answered("\r") });
+  const { code, text } = await runOnTerminal(revoke, { dataDir, typed: answered("\r") });
   expect(code).toBe(1);
   expect(text).toContain("revoke TR/2019/LA/000009, Ada Obi?");
   const { stdout } = await runTvs(["teachers", "show", "TR/2019/LA/000009", "--json"], { dataDir });
@@ -117,7 +117,7 @@ test("an import shows its progress, rate and remaining time on a terminal only",
   const rows = Array.from({ length: 3000 }, row);
   const file = join(folder, "extract.csv");
   await writeFile(file, [head, ...rows].join("\n"));
-  const { code, text } = await onTerminal(["teachers", "import", file, "--baseline"], { dataDir });
+  const { code, text } = await runOnTerminal(["teachers", "import", file, "--baseline"], { dataDir });
   expect(code).toBe(0);
   expect(text).toMatch(/checking \[[=-]+\] \d+ % +[\d.]* ?M?B?\/?s? +\S+ left/);
   expect(text).toMatch(/^inserted +3000$/m);

@@ -11,7 +11,7 @@ type TerminalOptions = {
 };
 
 /** Runs one command line on a terminal. @returns its text without the terminal's line ends */
-export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<Seen> {
+export async function runOnTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<Seen> {
   const { dataDir, columns = 80, typed = [] } = options;
   const inherited = Object.entries(process.env).filter(([name]) => !/^(TVS_|COLUMNS$)/.test(name));
   let text = "";

@@ -5,7 +5,7 @@ import type { LogCases } from "../../fixtures/log-cases.ts";
 import { logFolder } from "../../fixtures/log-notes.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { run } from "./verify-run.ts";
+import { runVerifyCommand } from "./verify-run.ts";
 
 const at = (path: string) => join(logFolder, path);
 const index: LogCases = JSON.parse(await readFile(at("cases.json"), "utf8"));
@@ -28,7 +28,7 @@ async function copyOf(path: string, name: string): Promise<string> {
 
 test("tvs verify --proof compares each of several envelopes with the proof", async () => {
   const files = [at("envelopes/another.json"), current, at("envelopes/current.jws")];
-  const { code, objects } = await run([...withProof("current"), "--json", ...files]);
+  const { code, objects } = await runVerifyCommand([...withProof("current"), "--json", ...files]);
   expect(code).toBe(1);
   expect(objects.map(({ reason }) => reason)).toEqual(["PROOF_OF_ANOTHER_ENVELOPE", null, null]);
 });
@@ -41,7 +41,7 @@ test("tvs verify of a folder does not read its proof, log key and state file as 
   const named = (name: string) => join(folder, name);
   const args = ["--proof", named("current.tlog-proof"), "--log-key", named("log.vkey")];
   args.push("--log-state", named("state.json"));
-  const { code, objects } = await run([...settings, ...args, "--json", folder]);
+  const { code, objects } = await runVerifyCommand([...settings, ...args, "--json", folder]);
   expect([code, objects.map(({ file }) => file)]).toEqual([0, [named("current.json")]]);
 });
 
@@ -50,7 +50,7 @@ const larger = "current-clock-ahead";
 test("tvs verify --log-state creates the state file, and replaces its checkpoint only by a larger one", async () => {
   const state = join(temp, "state.json");
   const checked = async (name: string) => {
-    const { code } = await run([...withProof(name), "--log-state", state, current]);
+    const { code } = await runVerifyCommand([...withProof(name), "--log-state", state, current]);
     const { checkpoints } = JSON.parse(await readFile(state, "utf8")) as { checkpoints: string[] };
     return [code, ...checkpoints.map((note) => note.split("\n", 2).join(" "))];
   };
@@ -65,7 +65,7 @@ test("the state file keeps the larger of two checkpoints that are stored at the 
   const folder = join(temp, "at-once");
   await mkdir(folder);
   const state = join(folder, "state.json");
-  const check = (name: string) => run([...withProof(name), "--log-state", state, current]);
+  const check = (name: string) => runVerifyCommand([...withProof(name), "--log-state", state, current]);
   for (let round = 0; round < 5; round++) {
     const codes = await Promise.all([larger, "current", larger, "current"].map(check));
     expect(codes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
@@ -78,11 +78,11 @@ test("the state file keeps the larger of two checkpoints that are stored at the 
 test("tvs verify does not store a refused checkpoint in the state file", async () => {
   const state = join(temp, "never.json");
   for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
-    expect((await run([...withProof(name), "--log-state", state, current])).code).toBe(1);
+    expect((await runVerifyCommand([...withProof(name), "--log-state", state, current])).code).toBe(1);
   }
   expect(await stat(state).catch(() => null)).toBeNull();
   const forked = await copyOf("states/forked.json", "forked.json");
-  expect((await run([...withProof("current"), "--log-state", forked, current])).code).toBe(1);
+  expect((await runVerifyCommand([...withProof("current"), "--log-state", forked, current])).code).toBe(1);
   expect(await readFile(forked, "utf8")).toBe(await readFile(at("states/forked.json"), "utf8"));
 });
 
@@ -92,7 +92,7 @@ test("tvs verify with an unreadable or unwritable state file ends before any ver
   const states = ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"];
   const paths = states.map((name) => at(`states/unreadable-${name}.json`));
   for (const state of [...paths, temp, link, join(temp, "no folder", "state.json")]) {
-    const refused = run([...withProof("current"), "--log-state", state, current]);
+    const refused = runVerifyCommand([...withProof("current"), "--log-state", state, current]);
     await expectRefusal(refused, 2, state);
   }
 });
@@ -102,10 +102,10 @@ test("tvs verify reads the log settings from the environment too, and accepts --
   const state = join(temp, "environment-state.json");
   const env = { TVS_VERIFY_LOG_KEY: logKey, TVS_VERIFY_LOG_STATE: state };
   const words = [...settings, ...proofOf("current"), current];
-  expect((await run(words, { env })).code).toBe(0);
+  expect((await runVerifyCommand(words, { env })).code).toBe(0);
   expect((await stat(state)).isFile()).toBe(true);
   const keys = ["--log-key", at("keys/other.vkey"), "--log-key", text];
-  expect((await run([...keys, ...words], { env: {} })).code).toBe(0);
+  expect((await runVerifyCommand([...keys, ...words], { env: {} })).code).toBe(0);
 });
 
 test.each([
@@ -120,5 +120,5 @@ test.each([
     "is neither: Line 1 is not",
   ],
 ])("tvs verify with wrong log settings ends with one line: %s", async (_name, args, advice) => {
-  await expectRefusal(run([...settings, ...args, current]), 2, advice);
+  await expectRefusal(runVerifyCommand([...settings, ...args, current]), 2, advice);
 });

@@ -8,18 +8,18 @@ import { runVerify } from "../../../cli/verify/verify.ts";
 import { isTvsError } from "../../../src/domain/errors.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
 
-export const jwks = join(folder, "keys", "jwks.json");
-export const keyHistory = join(folder, "keys", "history.jose");
-export const settings = ["--jwks", jwks, "--key-history", keyHistory];
-settings.push("--issuer", issuer, "--audience", audience);
+export const jwksFile = join(folder, "keys", "jwks.json");
+export const keyHistoryFile = join(folder, "keys", "history.jose");
+export const trustOptions = ["--jwks", jwksFile, "--key-history", keyHistoryFile];
+trustOptions.push("--issuer", issuer, "--audience", audience);
 
-export type Run = { code: number; stdout: string; stderr: string; objects: Record<string, unknown>[] };
+export type VerifyRun = { code: number; stdout: string; stderr: string; objects: Record<string, unknown>[] };
 
 async function* oneChunk(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
   yield Buffer.from(content);
 }
 
-export async function run(
+export async function runVerifyCommand(
   args: string[],
   options: {
     env?: Record<string, string>;
@@ -27,7 +27,7 @@ export async function run(
     stream?: AsyncIterable<Uint8Array>;
     color?: boolean;
   } = {},
-): Promise<Run> {
+): Promise<VerifyRun> {
   let [stdout, stderr] = ["", ""];
   const io = {
     stdout: (text: string) => {
@@ -46,10 +46,10 @@ export async function run(
   return { code, stdout, stderr, objects: lines.map((line) => JSON.parse(line)) };
 }
 
-export function input(name: string): string {
+export function inputPath(name: string): string {
   return join(folder, "inputs", name);
 }
 
-export function fixture(name: string): Promise<string> {
-  return readFile(input(name), "utf8");
+export function readInput(name: string): Promise<string> {
+  return readFile(inputPath(name), "utf8");
 }

@@ -7,7 +7,7 @@ import type { Events } from "tvs/partner";
 import { runJson } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { runToEnd, type Service, startService } from "../../harness/program.ts";
-import { environment, type Language, testEach } from "./languages.ts";
+import { type Language, makeExampleEnvironment, testEachLanguage } from "./languages.ts";
 
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 /** Answers spell it in upper case, without spaces. */
@@ -29,7 +29,7 @@ const folderOf = ({ name }: Language) => join(folder, `as-${name}`);
 async function run(language: Language, words: readonly string[], key = apiKey) {
   const cwd = folderOf(language);
   await mkdir(cwd, { recursive: true });
-  const env = environment(folder, { API_KEY: key });
+  const env = makeExampleEnvironment(folder, { API_KEY: key });
   const { code, stdout: said, stderr: error } = await runToEnd(words, { cwd, env });
   return { code, said, error };
 }
@@ -87,18 +87,23 @@ function failingOnce(): Answering {
   };
 }
 
-testEach("the example ask retries a sandbox, and verify accepts the saved answer", async (language) => {
-  const ask = await language.prepare("ask", folder);
-  const asked = await withServer(failingOnce(), (origin) => run(language, [...ask, origin, purpose, regNo]));
-  expect(asked.code).toBe(0);
-  expect(asked.said).toMatch(/"?status"?: ?"VALID"/);
-  const verify = await language.prepare("verify", folder);
-  const files = ["envelope.json", "jwks.json", "key-history.jose"];
-  const verified = await run(language, [...verify, ...files, service.url, "demo"]);
-  expect(verified).toEqual({ code: 0, said: "valid\n", error: "" });
-});
+testEachLanguage(
+  "the example ask retries a sandbox, and verify accepts the saved answer",
+  async (language) => {
+    const ask = await language.prepare("ask", folder);
+    const asked = await withServer(failingOnce(), (origin) =>
+      run(language, [...ask, origin, purpose, regNo]),
+    );
+    expect(asked.code).toBe(0);
+    expect(asked.said).toMatch(/"?status"?: ?"VALID"/);
+    const verify = await language.prepare("verify", folder);
+    const files = ["envelope.json", "jwks.json", "key-history.jose"];
+    const verified = await run(language, [...verify, ...files, service.url, "demo"]);
+    expect(verified).toEqual({ code: 0, said: "valid\n", error: "" });
+  },
+);
 
-testEach("the example ask refuses a genuine answer to another question", async (language) => {
+testEachLanguage("the example ask refuses a genuine answer to another question", async (language) => {
   const ask = await language.prepare("ask", folder);
   const kept = join(folderOf(language), "envelope.json");
   for (const [name, change] of Object.entries(changes)) {
@@ -112,14 +117,14 @@ testEach("the example ask refuses a genuine answer to another question", async (
   }
 });
 
-testEach("the example ask says why it was refused", async (language) => {
+testEachLanguage("the example ask says why it was refused", async (language) => {
   const ask = await language.prepare("ask", folder);
   const refused = await run(language, [...ask, service.url, purpose, regNo], "tvs_test_nobody");
   expect(refused.code).not.toBe(0);
   expect(refused.error).toMatch(/CREDENTIAL_MISTYPED[\s\S]*API key/);
 });
 
-testEach("the example ask sends its key to no other address", async (language) => {
+testEachLanguage("the example ask sends its key to no other address", async (language) => {
   const received: string[] = [];
   const elsewhere = ({ method, url, headers }: Request) => {
     received.push(`${method} ${new URL(url).pathname} ${headers.get("Authorization")}`);
@@ -148,7 +153,7 @@ async function announce(): Promise<string[]> {
 }
 let announced: Promise<string[]> | undefined;
 
-testEach(
+testEachLanguage(
   "the example events fetches each event once, continues from its cursor, and says why a fetch failed",
   async (language) => {
     announced ??= announce();

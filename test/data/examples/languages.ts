@@ -6,7 +6,7 @@ import { runToEnd } from "../../harness/program.ts";
 
 const examples = join(import.meta.dir, "../../../data/examples");
 
-export type Program = "ask" | "verify" | "receive" | "events";
+export type ExampleProgram = "ask" | "verify" | "receive" | "events";
 
 export type Language = {
   readonly name: string;
@@ -14,13 +14,13 @@ export type Language = {
   readonly isHere: boolean;
   /** Whether it runs every fixture and vector. The others, which start slowly, run a tenth. */
   readonly isWhole: boolean;
-  file(program: Program): string;
+  file(program: ExampleProgram): string;
   /** Prepares a program in a temporary folder, and returns the words that start it. */
-  prepare(program: Program, folder: string): Promise<readonly string[]>;
+  prepare(program: ExampleProgram, folder: string): Promise<readonly string[]>;
 };
 
 /** Defines a test for each language. It is skipped where the machine lacks the language. */
-export function testEach(
+export function testEachLanguage(
   name: string,
   run: (language: Language) => Promise<void>,
   timeoutMs = 120_000,
@@ -31,12 +31,12 @@ export function testEach(
 }
 
 /** The items of a list that a language runs. */
-export function chosenFor<T>({ isWhole }: Language, list: readonly T[]): readonly T[] {
+export function chooseForLanguage<T>({ isWhole }: Language, list: readonly T[]): readonly T[] {
   return isWhole ? list : list.filter((_, index) => index % 10 === 0);
 }
 
 /** The environment of a program, whose caches are in the folder. */
-export function environment(folder: string, more: Readonly<Record<string, string>> = {}) {
+export function makeExampleEnvironment(folder: string, more: Readonly<Record<string, string>> = {}) {
   const own = { HOME: folder, PYTHONDONTWRITEBYTECODE: "1" };
   return { ...process.env, ...own, ...more };
 }
@@ -62,7 +62,7 @@ function once(prepare: Language["prepare"]): Language["prepare"] {
 }
 
 function script(name: string, extension: string, words: readonly string[] | null): Language {
-  const file = (program: Program) => join(examples, name, `${program}.${extension}`);
+  const file = (program: ExampleProgram) => join(examples, name, `${program}.${extension}`);
   return {
     name,
     isHere: words !== null,
@@ -73,11 +73,11 @@ function script(name: string, extension: string, words: readonly string[] | null
 }
 
 async function runWell(words: readonly string[], folder: string): Promise<void> {
-  const { code, stdout, stderr } = await runToEnd(words, { env: environment(folder) });
+  const { code, stdout, stderr } = await runToEnd(words, { env: makeExampleEnvironment(folder) });
   if (code !== 0) throw new Error(`${words.join(" ")}: ${stdout}${stderr}`);
 }
 
-function capital(program: Program): string {
+function capital(program: ExampleProgram): string {
   return program.charAt(0).toUpperCase() + program.slice(1);
 }
 

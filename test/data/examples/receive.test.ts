@@ -7,7 +7,7 @@ import { waitForAnswer } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { runToEnd } from "../../harness/program.ts";
-import { chosenFor, environment, languages, testEach } from "./languages.ts";
+import { chooseForLanguage, languages, makeExampleEnvironment, testEachLanguage } from "./languages.ts";
 
 type Vector = (typeof vectors)[number];
 
@@ -17,7 +17,7 @@ async function check(start: readonly string[], { secret, now, body, signature }:
   const file = join(folder, "body.json");
   await writeFile(file, body);
   const words = [...start, "--check", file, signature, String(Date.parse(now) / 1000)];
-  return runToEnd(words, { env: environment(folder, { TVS_WEBHOOK_SECRET: secret }) });
+  return runToEnd(words, { env: makeExampleEnvironment(folder, { TVS_WEBHOOK_SECRET: secret }) });
 }
 
 /** @returns the status of the answer, as soon as something listens */
@@ -37,9 +37,9 @@ function delivery(secret: string, digests: readonly string[], bytes = 0): Reques
   return { method: "POST", body, headers: { "X-AGENCY-Signature": `t=${time}${written}` } };
 }
 
-testEach("the example receive gives the verdicts of the vectors", async (language) => {
+testEachLanguage("the example receive gives the verdicts of the vectors", async (language) => {
   const start = await language.prepare("receive", folder);
-  const chosen = chosenFor(language, vectors);
+  const chosen = chooseForLanguage(language, vectors);
   const found = [];
   for (const vector of chosen) {
     const { code, stdout, stderr } = await check(start, vector);
@@ -50,15 +50,18 @@ testEach("the example receive gives the verdicts of the vectors", async (languag
   );
 });
 
-testEach("the example receive refuses to start with a missing or malformed secret", async (language) => {
-  const start = await language.prepare("receive", folder);
-  const [vector] = vectors as [Vector];
-  for (const secret of ["", "whsec_x\n", " whsec_x", "\uFEFFwhsec_x", "whsec_\u00e9"]) {
-    const { code, stdout, stderr } = await check(start, { ...vector, secret });
-    expect([secret, code, stdout]).toEqual([secret, 2, ""]);
-    expect(stderr).toContain("TVS_WEBHOOK_SECRET");
-  }
-});
+testEachLanguage(
+  "the example receive refuses to start with a missing or malformed secret",
+  async (language) => {
+    const start = await language.prepare("receive", folder);
+    const [vector] = vectors as [Vector];
+    for (const secret of ["", "whsec_x\n", " whsec_x", "\uFEFFwhsec_x", "whsec_\u00e9"]) {
+      const { code, stdout, stderr } = await check(start, { ...vector, secret });
+      expect([secret, code, stdout]).toEqual([secret, 2, ""]);
+      expect(stderr).toContain("TVS_WEBHOOK_SECRET");
+    }
+  },
+);
 
 test("the example receive of each language parses the signature header with the common pattern", async () => {
   const sources = languages.map((one) => readFile(one.file("receive"), "utf8"));
@@ -66,13 +69,13 @@ test("the example receive of each language parses the signature header with the 
     expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");
 });
 
-testEach(
+testEachLanguage(
   "the example receive answers 204 to a genuine delivery, 400 to a forged one and 413 above 64 KiB",
   async (language) => {
     const [secret, port] = ["whsec_receiver", await freePort()];
     const child = Bun.spawn([...(await language.prepare("receive", folder))], {
       cwd: folder,
-      env: environment(folder, { TVS_WEBHOOK_SECRET: secret, PORT: String(port) }),
+      env: makeExampleEnvironment(folder, { TVS_WEBHOOK_SECRET: secret, PORT: String(port) }),
       stdout: "ignore",
       stderr: "ignore",
     });

@@ -15,7 +15,7 @@ import {
 import { dueReason, envelopesAt, kindsAt, offlinePack } from "../../fixtures/status-lists.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { runToEnd } from "../../harness/program.ts";
-import { chosenFor, environment, type Language, testEach } from "./languages.ts";
+import { chooseForLanguage, type Language, makeExampleEnvironment, testEachLanguage } from "./languages.ts";
 
 const folder = sharedFolder();
 const cases: FixtureCase[] = await Bun.file(join(fixtures, "cases.json")).json();
@@ -63,7 +63,7 @@ function fixtureCases(language: Language): Case[] {
   const single = cases.filter(({ name, reasons }) => reasons.length <= 1 && !byTheClock.includes(name));
   const own = single.filter(({ name }) => ofEachLanguage.test(name));
   const shared = single.filter(({ name }) => !ofEachLanguage.test(name));
-  const chosen = [...chosenFor(language, shared), ...own];
+  const chosen = [...chooseForLanguage(language, shared), ...own];
   return chosen.map(({ name, input, jwks, keyHistory, reasons: [reason = "NO_ENVELOPE"] }) => ({
     name,
     words: wordsOf(join(fixtures, "inputs", input), jwks, keyHistory),
@@ -155,7 +155,7 @@ async function typeCases(): Promise<Case[]> {
 
 /** The example's verdict, or its reason where a reason is expected, or its whole output if that is an unknown reason. */
 async function answerOf(start: readonly string[], { words, expected }: Case): Promise<string> {
-  const env = environment(folder);
+  const env = makeExampleEnvironment(folder);
   const { code, stdout: said, stderr: error } = await runToEnd([...start, ...words], { env, cwd: folder });
   const verdict = verdicts[code];
   const isKnown = said === "valid\n" ? code === 0 : code !== 0 && said.trim() in refusalReasons;
@@ -194,7 +194,7 @@ const casesOf: Readonly<Record<string, (language: Language) => Promise<readonly 
   "refuses every other type of token that the service signs": typeCases,
 };
 for (const [name, cases] of Object.entries(casesOf)) {
-  testEach(
+  testEachLanguage(
     `the example verify ${name}`,
     async (language) => {
       const all = await cases(language);
@@ -205,18 +205,21 @@ for (const [name, cases] of Object.entries(casesOf)) {
   );
 }
 
-testEach("the example verify refuses a member that comes twice, however far apart", async (language) => {
-  const [first = "", ...start] = await language.prepare("verify", folder);
-  const words = wordsOf(join(folder, "long.json"));
-  const genuine = envelope({ iat: Math.floor(Date.now() / 1000) });
-  // As many members before the long text as a reader that keeps the last of two finds in all.
-  const result = genuine.result as { eligible: boolean };
-  const forged = JSON.stringify({ ...genuine, result: { ...result, eligible: !result.eligible } });
-  const ignored = `"ignored":"${"\\n".repeat(1_200_000)}"`;
-  const second = `"result":${JSON.stringify(result)}}`;
-  await writeFile(words[0] ?? "", `${forged.slice(0, -1)},${ignored},${second}`);
-  // PHP finds strings by PCRE, which gives up earlier where it has no JIT.
-  const slow = language.name === "php" ? ["-d", "pcre.jit=0"] : [];
-  const said = await answerOf([first, ...slow, ...start], { name: "", words, expected: "" });
-  expect(["refused", "undecidable"]).toContain(said);
-});
+testEachLanguage(
+  "the example verify refuses a member that comes twice, however far apart",
+  async (language) => {
+    const [first = "", ...start] = await language.prepare("verify", folder);
+    const words = wordsOf(join(folder, "long.json"));
+    const genuine = envelope({ iat: Math.floor(Date.now() / 1000) });
+    // As many members before the long text as a reader that keeps the last of two finds in all.
+    const result = genuine.result as { eligible: boolean };
+    const forged = JSON.stringify({ ...genuine, result: { ...result, eligible: !result.eligible } });
+    const ignored = `"ignored":"${"\\n".repeat(1_200_000)}"`;
+    const second = `"result":${JSON.stringify(result)}}`;
+    await writeFile(words[0] ?? "", `${forged.slice(0, -1)},${ignored},${second}`);
+    // PHP finds strings by PCRE, which gives up earlier where it has no JIT.
+    const slow = language.name === "php" ? ["-d", "pcre.jit=0"] : [];
+    const said = await answerOf([first, ...slow, ...start], { name: "", words, expected: "" });
+    expect(["refused", "undecidable"]).toContain(said);
+  },
+);

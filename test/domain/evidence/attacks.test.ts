@@ -7,8 +7,8 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { AuditResult } from "../../../src/domain/evidence/audit.ts";
 import { createLog } from "../../../src/domain/evidence/log.ts";
-import { leafHash } from "../../../src/domain/evidence/tree.ts";
-import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
+import { leafHashOf } from "../../../src/domain/evidence/tree.ts";
+import { deriveSecrets, generateMasterKey } from "../../../src/domain/secrets.ts";
 import type { SqlStatement } from "../../../src/store/driver/driver.ts";
 import { aClock } from "../../harness/clock.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -84,7 +84,7 @@ const cut = (size: number) => [
   uncheckpointed(`size > ${size}`),
   gone(`id > ${size}`),
 ];
-const thief = deriveSecrets(newMasterKey());
+const thief = deriveSecrets(generateMasterKey());
 const theirLog = (number: number): SqlStatement => {
   const by = { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") };
   const log = createLog(by, { number, reason: null, previous: states.whole.pinned, firstSize: 0 });
@@ -101,7 +101,7 @@ const leafOf = (jws: string, index: number) =>
   bound(
     `UPDATE log_tiles SET hashes = CAST(substr(hashes, 1, ${index * 32}) || ?1 || substr(hashes, ${index * 32 + 33}) AS BLOB)
       WHERE level = 0 AND position = 0`,
-    leafHash(jws),
+    leafHashOf(jws),
   );
 const inserted = (id: number, jws: string) =>
   bound(

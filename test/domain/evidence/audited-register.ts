@@ -3,13 +3,13 @@ import { createPrivateKey, sign } from "node:crypto";
 import { join } from "node:path";
 import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
-import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.ts";
+import { type AuditResult, auditEvidenceLog } from "../../../src/domain/evidence/audit.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
+import { applySchema } from "../../../src/store/driver/schema.ts";
 import { aClock } from "../../harness/clock.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { fillRing, fixtureKey, readKey } from "../../harness/keys.ts";
@@ -64,7 +64,7 @@ export async function acting<T>(
   { file, pinned: note }: State,
   run: (node: ReturnType<typeof aNode>) => Promise<T>,
 ): Promise<{ state: State; result: T }> {
-  const driver = await openFile({ file });
+  const driver = await openDatabaseFile({ file });
   const pinned = aPinnedCheckpoint(note);
   try {
     const result = await run(aNode(driver, pinned));
@@ -78,7 +78,7 @@ export async function acting<T>(
 export async function makeLog(folder: string, count: number): Promise<State> {
   const empty = { file: join(folder, "made.db"), pinned: null };
   const { state } = await acting(empty, async ({ driver, stores, clock, dependencies }) => {
-    await makeSchema(driver);
+    await applySchema(driver);
     await fillRing(stores.keys, clock.now());
     await ensureLog(dependencies);
   });
@@ -118,10 +118,10 @@ export async function beginAnother(state: State): Promise<State> {
 /** Copies a state and changes the copy with SQL. */
 export async function tampered(state: State, statements: readonly (string | SqlStatement)[]): Promise<State> {
   const file = `${state.file}-${crypto.randomUUID()}`;
-  const source = await openFile({ file: state.file });
+  const source = await openDatabaseFile({ file: state.file });
   await source.copyTo(file);
   await source.close();
-  const driver = await openFile({ file });
+  const driver = await openDatabaseFile({ file });
   await driver.batch(statements.map((one) => (typeof one === "string" ? { sql: one, args: [] } : one)));
   await driver.close();
   return { ...state, file };
@@ -141,7 +141,7 @@ export async function audit(state: State, allSignatures = false): Promise<AuditR
 /** Audits an open database, whose attestations {@link signingKey} has signed. */
 export async function auditDatabase(driver: Driver, pinned: string | null, allSignatures = false) {
   const own = { store: createStores(driver).evidence, secrets, settle: async () => {}, onProgress() {} };
-  const result = await auditLog({ ...own, pinned, keys: [signingKey], allSignatures });
+  const result = await auditEvidenceLog({ ...own, pinned, keys: [signingKey], allSignatures });
   if (result === null) throw new Error("there is no log");
   return result;
 }

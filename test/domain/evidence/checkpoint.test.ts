@@ -4,12 +4,12 @@ import {
   decryptCheckpointKey,
   ensureLog,
   findPredecessorLine,
+  logOriginOf,
   makePredecessorLine,
-  originOf,
-  readHead,
-  requireHead,
+  readCheckpointHead,
+  requireCheckpointHead,
 } from "../../../src/domain/evidence/log.ts";
-import { repeat } from "../../../src/domain/serial.ts";
+import { startRepeating } from "../../../src/domain/serial.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { until } from "../../harness/eventually.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
@@ -120,7 +120,7 @@ describe("reconciling", () => {
         return found;
       };
       await createLogWriter({ ...dependencies, store: { ...store, newest } }).reconcile();
-      expect([reads, requireHead(pinned.note ?? "").size]).toEqual([1, 3]);
+      expect([reads, requireCheckpointHead(pinned.note ?? "").size]).toEqual([1, 3]);
     }));
 
   test("a node pins no forged checkpoint, and no tree that does not extend the pinned one", () =>
@@ -167,9 +167,13 @@ describe("a new log", () => {
         firstSize: 2,
       });
       const first = await writer.checkpoint();
-      expect(findPredecessorLine(requireHead(first?.note ?? ""))).toBe(makePredecessorLine(last?.note ?? ""));
-      expect(requireHead(first?.note ?? "").root).toEqual(requireHead(last?.note ?? "").root);
-      expect(readHead(pinned.note)?.origin).toBe("verify.example.org/log/2");
+      expect(findPredecessorLine(requireCheckpointHead(first?.note ?? ""))).toBe(
+        makePredecessorLine(last?.note ?? ""),
+      );
+      expect(requireCheckpointHead(first?.note ?? "").root).toEqual(
+        requireCheckpointHead(last?.note ?? "").root,
+      );
+      expect(readCheckpointHead(pinned.note)?.origin).toBe("verify.example.org/log/2");
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);
     }));
 
@@ -201,8 +205,8 @@ test("the origin of the first log follows the issuer until the log has an entry"
   }));
 
 test("the origin of a log has no scheme, no space and no plus sign", () => {
-  expect(originOf("https://verify.example/a+b/", 1)).toBe("verify.example/a%2Bb/log");
-  expect(originOf("https://verify.example:8443", 3)).toBe("verify.example:8443/log/3");
+  expect(logOriginOf("https://verify.example/a+b/", 1)).toBe("verify.example/a%2Bb/log");
+  expect(logOriginOf("https://verify.example:8443", 3)).toBe("verify.example:8443/log/3");
 });
 
 test("a running service appends to the log, signs and reconciles until it stops, and then signs the remaining entries", () =>
@@ -212,10 +216,10 @@ test("a running service appends to the log, signs and reconciles until it stops,
     };
     const stopBuilding = startLogBuilding({ writer, store, clock, onError });
     const other = aNode(driver);
-    const stopFollowing = repeat(other.writer.reconcile, { everyMs: 5, onError });
+    const stopFollowing = startRepeating(other.writer.reconcile, { everyMs: 5, onError });
     await attestAll(1);
     await until(async () => (await store.newest())?.size === 1);
-    await until(() => readHead(other.pinned.note)?.size === 1);
+    await until(() => readCheckpointHead(other.pinned.note)?.size === 1);
     await attestAll(2);
     await Promise.all([stopBuilding(), stopFollowing()]);
     expect((await store.newest())?.size).toBe(2);

@@ -5,19 +5,19 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { settleRestoredLog } from "../../../cli/evidence/restored-log.ts";
-import { readConfig } from "../../../src/config.ts";
+import { continueLogAfterRestore } from "../../../cli/evidence/restored-log.ts";
+import { readCommandConfig } from "../../../src/config.ts";
 import { beginNextLog } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   ensureLog,
   findPredecessorLine,
   makePredecessorLine,
-  requireHead,
+  requireCheckpointHead,
 } from "../../../src/domain/evidence/log.ts";
 import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver, Transaction } from "../../../src/store/driver/driver.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
+import { applySchema } from "../../../src/store/driver/schema.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
 import { aPinnedCheckpoint } from "../../harness/evidence.ts";
@@ -84,7 +84,7 @@ function applyRetention({ age, retaining }: Node) {
 
 /** Makes 45 attestations under two checkpoints, and five without a leaf. */
 async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
-  await makeSchema(driver);
+  await applySchema(driver);
   const { dependencies, stores, writer } = aNode(driver, pinned);
   await ensureLog(dependencies);
   await stores.settings.write(retentionSettings("90d", secrets));
@@ -99,7 +99,7 @@ async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
   const kept = await notesIn(driver);
   expect(kept).toEqual(expect.arrayContaining([...seen]));
-  expect(kept.map((note) => findPredecessorLine(requireHead(note)) ?? "")).toEqual(
+  expect(kept.map((note) => findPredecessorLine(requireCheckpointHead(note)) ?? "")).toEqual(
     [null, ...kept.slice(0, -1)].map(makePredecessorLine),
   );
   for (const { note } of pins) {
@@ -167,9 +167,9 @@ test(
   "a kill before any write of a restore leaves the old database, or a restored one that the next run pins",
   () =>
     withTempDir(async (folder) => {
-      const config = readConfig({ data: folder, "master-key": masterKey }, {});
+      const config = readCommandConfig({ data: folder, "master-key": masterKey }, {});
       const old = join(folder, "old.db");
-      const driver = await openFile({ file: old });
+      const driver = await openDatabaseFile({ file: old });
       const memory = aPinnedCheckpoint();
       await prepare(driver, memory);
       const deletion = "DELETE FROM attestations WHERE id > 45";
@@ -180,10 +180,10 @@ test(
       const before = await notesIn(driver);
       for (let [steps, isOver] = [0, false]; !isOver; steps++) {
         const { file } = await copyOf(backup);
-        const copy = await openFile({ file });
+        const copy = await openDatabaseFile({ file });
         const life = createLife(steps);
         const acting = { actor: "a test", clock: aNode(copy).clock };
-        const settled = await settleRestoredLog(mortal(copy, life), config, acting).catch(() => null);
+        const settled = await continueLogAfterRestore(mortal(copy, life), config, acting).catch(() => null);
         isOver = !life.isDead();
         expect(pinned.read()).toBe(memory.note);
         // Before the copy replaces the database, a kill leaves the old database unchanged.
@@ -195,7 +195,7 @@ test(
           const healed = aNode(copy, memory);
           await healed.writer.reconcile();
           await healed.writer.checkpoint();
-          expect(requireHead(memory.note ?? "").origin).toBe("verify.example.org/log/2");
+          expect(requireCheckpointHead(memory.note ?? "").origin).toBe("verify.example.org/log/2");
           expect(await auditDatabase(copy, memory.note)).toMatchObject({ found: 0, leaves: 45 });
         }
         await copy.close();

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { ensureLog } from "../../../src/domain/evidence/log.ts";
 import {
-  mayBePruned,
+  isPossiblyDeleted,
   parseRetention,
   pruneAttestations,
   readRetentionState,
   retentionSettings,
   signRetentionNote,
-  startRetention,
+  startAttestationPruning,
   verifyRetentionNote,
 } from "../../../src/domain/evidence/retention.ts";
 import { until } from "../../harness/eventually.ts";
@@ -139,12 +139,12 @@ describe("attestations older than the retention period", () => {
 test("an unknown id may be a deleted attestation's only if a retention note names a time after the id's", () =>
   withAged(5, async ({ retaining, prune, age }) => {
     const { verificationId } = aSignedAttestation(1);
-    expect(mayBePruned(await readRetentionState(retaining), verificationId)).toBe(false);
+    expect(isPossiblyDeleted(await readRetentionState(retaining), verificationId)).toBe(false);
     age(3);
     await prune();
     const kept = await readRetentionState(retaining);
     expect(kept).toEqual({ from: startAt + 4_000, retention: "90d" });
-    expect(mayBePruned(kept, verificationId)).toBe(true);
+    expect(isPossiblyDeleted(kept, verificationId)).toBe(true);
   }));
 
 test("a running service deletes old attestations until it stops, and reports their number and where it cannot go on", () =>
@@ -152,7 +152,7 @@ test("a running service deletes old attestations until it stops, and reports the
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 5", args: [] }]);
     age(8);
     const reports: unknown[] = [];
-    const stop = startRetention({
+    const stop = startAttestationPruning({
       ...retaining,
       onPruned: (count) => reports.push({ count }),
       onHeld: (held) => reports.push({ held }),

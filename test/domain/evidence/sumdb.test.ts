@@ -3,9 +3,13 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { verifierKeyOf } from "../../../src/domain/evidence/log.ts";
-import { computeRoot, consistencyProof, inclusionProof } from "../../../src/domain/evidence/tree.ts";
+import { computeRoot, makeConsistencyProof, makeInclusionProof } from "../../../src/domain/evidence/tree.ts";
 import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
-import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
+import {
+  isConsistent,
+  leafHashOfAttestation,
+  rootOfInclusionProof,
+} from "../../../src/partner/merkle-proof.ts";
 import { readNote, readVerifierKey, verifyEd25519 } from "../../../src/partner/signed-note.ts";
 import { attestCalls } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -51,9 +55,9 @@ function askOfLog(dataDir: string): Promise<Question> {
     for (const size of sizes) {
       question.Roots.push(encode(await computeRoot(size, read)));
       for (let index = 0; index < size; index++) {
-        const hashes = (await inclusionProof(index, size, read)).map(encode);
+        const hashes = (await makeInclusionProof(index, size, read)).map(encode);
         question.Inclusions.push({ Index: index, Size: size, Hashes: hashes });
-        const grown = (await consistencyProof(index + 1, size, read)).map(encode);
+        const grown = (await makeConsistencyProof(index + 1, size, read)).map(encode);
         question.Consistency.push({ From: index + 1, To: size, Hashes: grown });
       }
     }
@@ -97,8 +101,8 @@ describe.skipIf(!hasSumdb)("Go's checksum database and the evidence log", () => 
     const roots = answer.Roots.map(decode);
     const rootAt = (size: number) => roots[size - 1] as Uint8Array<ArrayBuffer>;
     for (const { Index: index, Size: size, Hashes } of answer.Inclusions) {
-      const leafHash = await attestationLeafHash(question.Jws[index] ?? "");
-      const root = await rootOfInclusion({ leafHash, index, size, hashes: Hashes.map(decode) });
+      const leafHash = await leafHashOfAttestation(question.Jws[index] ?? "");
+      const root = await rootOfInclusionProof({ leafHash, index, size, hashes: Hashes.map(decode) });
       expect({ index, size, root }).toEqual({ index, size, root: rootAt(size) });
     }
     for (const { From: from, To: to, Hashes } of answer.Consistency) {

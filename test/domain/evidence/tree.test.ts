@@ -3,17 +3,17 @@ import { createHash } from "node:crypto";
 import {
   appendToTree,
   computeRoot,
-  consistencyProof,
   createRootBuilder,
   hasRoot,
-  inclusionProof,
-  leafHash,
-  missingLeafHash,
-  provenLeaves,
-  type ReadTiles,
-  readLeaf,
+  leafHashOf,
+  leafHashOfMissing,
+  makeConsistencyProof,
+  makeInclusionProof,
+  readLeafHash,
+  readProvenLeaves,
   type Tile,
   type TileAddress,
+  type TileReader,
 } from "../../../src/domain/evidence/tree.ts";
 import { leaf, mth, path, proof } from "../../fixtures/rfc6962.ts";
 import { catchError } from "../../harness/rejection.ts";
@@ -21,9 +21,9 @@ import { catchError } from "../../harness/rejection.ts";
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
 /** Grows a tree in memory in steps of so many leaves. */
-async function grown(steps: readonly number[]): Promise<{ size: number; read: ReadTiles }> {
+async function grown(steps: readonly number[]): Promise<{ size: number; read: TileReader }> {
   const tiles = new Map<string, Uint8Array>();
-  const read: ReadTiles = async (places) =>
+  const read: TileReader = async (places) =>
     places.map(({ level, position }) => tiles.get(`${level} ${position}`) ?? new Uint8Array());
   let size = 0;
   for (const step of steps) {
@@ -48,18 +48,18 @@ test.each([
     const d = leaves.slice(0, n);
     expect(hex([await computeRoot(n, read)])).toEqual(hex([mth(d)]));
     for (const index of [0, 1, 2, 127, 255, 256, 511, 512, n - 1].filter((at) => at < n)) {
-      expect(hex([(await readLeaf(index, read)) ?? new Uint8Array()])).toEqual(hex([leaves[index] as Buffer]));
-      expect(hex(await inclusionProof(index, n, read))).toEqual(hex(path(index, d)));
+      expect(hex([(await readLeafHash(index, read)) ?? new Uint8Array()])).toEqual(hex([leaves[index] as Buffer]));
+      expect(hex(await makeInclusionProof(index, n, read))).toEqual(hex(path(index, d)));
     }
     for (const from of sizes.filter((m) => m <= n))
-      expect(hex(await consistencyProof(from, n, read))).toEqual(hex(proof(from, d)));
+      expect(hex(await makeConsistencyProof(from, n, read))).toEqual(hex(proof(from, d)));
   }
 });
 
 test("the root of an empty tree is the hash of an empty text, and a tree has no leaf at an index of its size", async () => {
   const [{ read: empty }, { read }] = [await grown([]), await grown([3])];
   expect(hex([await computeRoot(0, empty)])).toEqual(hex([mth([])]));
-  expect([await readLeaf(0, empty), await readLeaf(3, read)]).toEqual([null, null]);
+  expect([await readLeafHash(0, empty), await readLeafHash(3, read)]).toEqual([null, null]);
 });
 
 test("an append to a tree changes only the tiles that grow, and stores only hashes of that tree", async () => {
@@ -80,7 +80,7 @@ test("a leaf hash depends on the kind of the leaf and on its text", () => {
     const made = ["attestation", "missing"].map((kind) =>
       leaf(Buffer.concat([Buffer.from(`tvs/v1/${kind}\n`), digest])),
     );
-    const found = [leafHash(text), missingLeafHash(text as unknown as number)];
+    const found = [leafHashOf(text), leafHashOfMissing(text as unknown as number)];
     expect(hex(found)).toEqual(hex(made));
   }
 });
@@ -91,31 +91,33 @@ test("provenLeaves returns the leaves of a tile only if they lead to the signed 
     const signed = { size, root: mth(leaves.slice(0, size)) };
     for (const position of [0, 1, 2, 3, 5, 6]) {
       const own = leaves.slice(position * 256, Math.min(size, position * 256 + 256));
-      const found = await provenLeaves(position, signed, read);
+      const found = await readProvenLeaves(position, signed, read);
       expect(found && hex([found])).toEqual(own.length === 0 ? null : hex([Buffer.concat(own)]));
-      expect(await provenLeaves(position, { size, root: mth([leaf(Buffer.from("x"))]) }, read)).toBeNull();
+      expect(
+        await readProvenLeaves(position, { size, root: mth([leaf(Buffer.from("x"))]) }, read),
+      ).toBeNull();
     }
   }
   const signed = { size: 1500, root: mth(leaves) };
-  const short: ReadTiles = async (places) => (await read(places)).map((tile) => tile.subarray(0, 31 * 32));
+  const short: TileReader = async (places) => (await read(places)).map((tile) => tile.subarray(0, 31 * 32));
   const without =
-    (level: number): ReadTiles =>
+    (level: number): TileReader =>
     async (places) =>
       (await read(places)).map((tile, at) => (places[at]?.level === level ? new Uint8Array() : tile));
   // The signed root is computed from the hash above a full tile, so a changed leaf shows only in the tile itself.
-  const changed: ReadTiles = async (places) =>
+  const changed: TileReader = async (places) =>
     (await read(places)).map((tile, at) => (places[at]?.level === 0 ? tile.map((byte) => byte ^ 1) : tile));
   const hasChanged = { size: 1280, root: mth(leaves.slice(0, 1280)) };
   expect(await hasRoot(hasChanged, changed)).toBe(true);
-  expect(await provenLeaves(1, hasChanged, changed)).toBeNull();
+  expect(await readProvenLeaves(1, hasChanged, changed)).toBeNull();
   for (const lost of [short, without(0), without(1), async () => []])
-    expect(await provenLeaves(1, signed, lost)).toBeNull();
+    expect(await readProvenLeaves(1, signed, lost)).toBeNull();
   expect(await hasRoot(signed, async () => [])).toBe(false);
-  const error = await catchError(inclusionProof(1, 2, async () => []));
+  const error = await catchError(makeInclusionProof(1, 2, async () => []));
   expect(error).toEqual(new RangeError("the tile has no such hash"));
-  const broken: ReadTiles = async (places) =>
+  const broken: TileReader = async (places) =>
     places[0]?.level === 0 ? read(places) : Promise.reject("gone");
-  expect(await catchError(provenLeaves(1, signed, broken))).toBe("gone");
+  expect(await catchError(readProvenLeaves(1, signed, broken))).toBe("gone");
 });
 
 test("a tree that grows leaf by leaf has the same root, and reports each hash above the leaves", async () => {

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import {
-  type Arrival,
-  closestField,
-  countWord,
-  describeMissing,
+  countColumnWord,
+  createUnreadColumn,
+  describeMissingPart,
+  type ExtractSummary,
+  findSimilarField,
   listMissingParts,
   type MissingPart,
+  redactLabel,
   refuseUnreadStatusColumn,
-  safeLabel,
-  unreadColumn,
 } from "../../../src/domain/import/arrival.ts";
 import { exportFields, importFields } from "../../../src/domain/import/fields.ts";
 import { type AddOptions, type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
@@ -39,7 +39,7 @@ test.each<[string, string | null]>([
   ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_statuss", null], ["license_isue_date", "licenseIssueDate"],
   [`${"_".repeat(60)}stat`, "state"], [`${"_".repeat(61)}stat`, null],
 ])("the unknown column name %s suggests the field %p", (name, field) => {
-  expect(closestField(name) as string | null).toBe(field);
+  expect(findSimilarField(name) as string | null).toBe(field);
 });
 
 test.each([
@@ -56,12 +56,12 @@ test.each([
   ["a 08031234567", false],
   ["", false],
 ])("a message may repeat the column name %p: %p", (name, isRepeated) => {
-  expect(safeLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
+  expect(redactLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
 const all = new Set([...importFields, "profile" as const]);
 const but = (...names: string[]) => new Set([...all].filter((field) => !names.includes(field)));
-const arrival = (changes: Partial<Arrival>): Arrival => ({
+const arrival = (changes: Partial<ExtractSummary>): ExtractSummary => ({
   ...{ format: "csv", rows: 10, fields: all, unknown: [] },
   ...changes,
 });
@@ -79,7 +79,7 @@ const noExpiry = { kind: "license", column: "license_expiry_date" } as const;
 const written = new Set(exportFields);
 
 // biome-ignore format: a table reads better in rows
-test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, MissingPart[]]>([
+test.each<[string, Partial<ExtractSummary>, ReturnType<typeof last> | null, MissingPart[]]>([
   ["nothing, with all columns", {}, last(), []],
   ["nothing, with an unknown column beside the known ones", { unknown }, last(), []],
   ["a known column, which a misspelled one replaces", { unknown, fields: but("state") }, last(), [meant]],
@@ -110,7 +110,7 @@ test.each<[MissingPart, string]>([
   [fewRows(0, 10), "there is no row below the header"],
   [fewRows(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
 ])("describeMissing describes the missing columns %j in words", (missing, words) => {
-  expect(describeMissing(missing)).toBe(words);
+  expect(describeMissingPart(missing)).toBe(words);
 });
 
 const numbered = (word: string, count: number) => Array.from({ length: count }, (_, n) => `${word} ${n + 1}`);
@@ -132,8 +132,8 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   ["license_status lists all values if one is unknown", ["license_status", true], ["VALID", "Odd"], named(["VALID", "Odd"])],
   ["license_status with known values only is omitted", ["license_status", true], ["VALID"], null],
 ])("the refusal of an unread column %s", (_what, [name, isOwn], cells, words) => {
-  const column = unreadColumn(name, name, isOwn);
-  for (const cell of cells) countWord(column, cell);
+  const column = createUnreadColumn(name, name, isOwn);
+  for (const cell of cells) countColumnWord(column, cell);
   let message = "";
   try {
     refuseUnreadStatusColumn([column], { name: "a.csv", format: "csv" });
@@ -148,8 +148,8 @@ test.each([
   ["csv", false, "the column Status looks like the status of a licence, and nothing says how it is read", "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`"],
   ["ndjson", true, "the member Status holds words that are none of REVOKED, EXPIRED, NONE, VALID", "name it licenseStatus, with the words REVOKED, EXPIRED, NONE, VALID, or leave it out of the file"],
 ] as const)("a file with an unread status column in %s is refused with the remedy", (format, isOwn, found, remedy) => {
-  const column = unreadColumn("Status", "Status", isOwn);
-  countWord(column, "Gone");
+  const column = createUnreadColumn("Status", "Status", isOwn);
+  countColumnWord(column, "Gone");
   const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
   const refusal = expect.objectContaining({ code: "INPUT_UNREADABLE", message });
   expect(() => refuseUnreadStatusColumn([column], { name: "a.x", format })).toThrow(refusal);

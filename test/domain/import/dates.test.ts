@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { dateReader, knownDateForms } from "../../../src/domain/import/dates.ts";
+import { createDateReader, knownDateForms } from "../../../src/domain/import/dates.ts";
 
-const readAs = (form: string, text: string) => dateReader(form)?.(text) ?? null;
+const readAs = (form: string, text: string) => createDateReader(form)?.(text) ?? null;
 
 // biome-ignore format: a table reads better in rows
 test.each<[form: string, taken: Record<string, string>, refused: string[]]>([
@@ -20,7 +20,7 @@ test.each<[form: string, taken: Record<string, string>, refused: string[]]>([
 
 test.each(["", "D/M", "D/M/YYYY/D", "M/M/YYYY", "D/M/YYYY h", "(D/M/YYYY)", "YYYYMD x", "excels"])(
   "%p is not a date format",
-  (form) => expect(dateReader(form)).toBeNull(),
+  (form) => expect(createDateReader(form)).toBeNull(),
 );
 
 test("each known form of dates reads the dates that are written in it", () => {

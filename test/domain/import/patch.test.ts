@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import {
   changesNothing,
-  checkContent,
-  computeEffect,
-  losesRevocation,
+  computeRowEffect,
+  findContentIssues,
+  liftsRevocation,
   type TeacherPatch,
 } from "../../../src/domain/import/patch.ts";
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
@@ -14,11 +14,11 @@ const bytes = (...values: number[]) => new Uint8Array(values);
 const known = aStoredTeacher();
 const { regNo } = known;
 const effect = (before: Partial<StoredTeacher>, patch: Partial<TeacherPatch>, options = keeping) =>
-  computeEffect(aStoredTeacher(before), { regNo, ...patch }, options);
+  computeRowEffect(aStoredTeacher(before), { regNo, ...patch }, options);
 
 test("a new teacher is active and has only the row's values", () => {
   const patch = { regNo, name: "Ada", source: "legacy", certificateStatus: "CLAIMED" } as const;
-  const { content, changed } = computeEffect(null, { ...patch, emailIndex: "0aff" }, keeping);
+  const { content, changed } = computeRowEffect(null, { ...patch, emailIndex: "0aff" }, keeping);
   const nothing = {
     ...{ tId: null, ninIndex: null, ninVerified: false, phoneIndex: null, state: null, category: null },
     ...{
@@ -37,7 +37,7 @@ test("a new teacher is active and has only the row's values", () => {
   });
   expect(changesNothing({ changed })).toBe(false);
   expect(
-    computeEffect(null, { ...patch, ninVerified: true, ninIndex: "01" }, keeping).content.ninVerified,
+    computeRowEffect(null, { ...patch, ninVerified: true, ninIndex: "01" }, keeping).content.ninVerified,
   ).toBe(true);
 });
 
@@ -124,8 +124,8 @@ test.each<[Revocation, Partial<TeacherPatch>, lift: boolean, after: Revocation, 
 ])("an import changes the revocation %j by a row with %j (--lift-revocations: %p) to %j", (before, patch, liftRevocations, after, codes) => {
   const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
   expect(made.content).toMatchObject(revocation(after));
-  expect(losesRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
-  const issues = checkContent({ line: 7, format: "csv" }, made, "2026-03-10");
+  expect(liftsRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
+  const issues = findContentIssues({ line: 7, format: "csv" }, made, "2026-03-10");
   const fields = { REVOCATION_CLEARED: "license_revoked_on" } as Record<string, string>;
   const expected = codes.map((one) => one.split(" ")).map(([code = "", field = fields[code]]) => ({ line: 7, field, code }));
   expect(issues).toEqual(expected as never);
@@ -157,14 +157,18 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, [field: string, code: 
   [{}, { licenseStatus: "NONE", licenseIssueDate: null, licenseExpiryDate: null }, []],
   [{}, { licenseStatus: "VALID", licenseIssueDate: null, licenseExpiryDate: null }, [["licenseStatus", "STATUS_DIFFERS"]]],
 ])("the record %j with the row's changes %j gets the issues %j", (before, patch, expected) => {
-  const issues = checkContent({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
+  const issues = findContentIssues({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
   expect(issues).toEqual(expected.map(([field, code]) => ({ line: 7, field, code })) as never);
 });
 
 test("a new teacher's record counts neither as a loss nor as a reactivation", () => {
-  const made = computeEffect(null, { ...known, ninIndex: null, emailIndex: null, phoneIndex: null }, keeping);
-  expect(checkContent({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
-  expect(losesRevocation(made)).toBe(false);
-  const revoked = computeEffect(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
+  const made = computeRowEffect(
+    null,
+    { ...known, ninIndex: null, emailIndex: null, phoneIndex: null },
+    keeping,
+  );
+  expect(findContentIssues({ line: 7, format: "csv" }, made, "2026-03-10")).toEqual([]);
+  expect(liftsRevocation(made)).toBe(false);
+  const revoked = computeRowEffect(null, { regNo, licenseRevokedOn: "2026-01-02" }, keeping);
   expect(revoked.content).toMatchObject({ licenseRevokedOn: "2026-01-02", licenseRevokedBy: "extract" });
 });

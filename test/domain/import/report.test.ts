@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import {
   type CodeCount,
   createCodeTally,
-  describeCode,
+  describeCodeCount,
+  formatReport,
   type ImportIssue,
   type ImportResult,
   isRejection,
-  issueWithoutIdentity,
   listFirstRejections,
-  reportText,
+  omitIssueIdentity,
 } from "../../../src/domain/import/report.ts";
 
 const issue = (line: number, code: ImportIssue["code"], field: string | null = "nin") => ({
@@ -62,7 +62,7 @@ test("the location of an issue has the row's registration number", () => {
     { ...place(2), regNo: "A/B/C/1" },
     place(3),
   ]);
-  expect([issueWithoutIdentity(numbered), issueWithoutIdentity(issue(3, "NIN_INVALID"))]).toStrictEqual([
+  expect([omitIssueIdentity(numbered), omitIssueIdentity(issue(3, "NIN_INVALID"))]).toStrictEqual([
     { ...place(2), regNo: "A/B/C/1", code: "NIN_INVALID" },
     { ...place(3), code: "NIN_INVALID" },
   ]);
@@ -71,7 +71,10 @@ test("the location of an issue has the row's registration number", () => {
 test("the report gives each code's meaning, and whether it rejects the row", () => {
   const [count] = counted(issue(2, "NIN_INVALID"));
   const described = { code: "NIN_INVALID", rejects: true, rows: 1, first: [place(2)] } as const;
-  expect(describeCode(count as CodeCount)).toEqual({ ...described, meaning: "a NIN is exactly 11 digits" });
+  expect(describeCodeCount(count as CodeCount)).toEqual({
+    ...described,
+    meaning: "a NIN is exactly 11 digits",
+  });
   const codes = ["COLUMN_COUNT", "CHANGED_MEANWHILE", "UNKNOWN_COLUMN", "REVOKED_IN_FUTURE"] as const;
   expect(codes.map((code) => isRejection({ code }))).toEqual([true, true, false, false]);
 });
@@ -103,7 +106,7 @@ async function reported(issues: readonly ImportIssue[]) {
     if (kind === "rejected")
       for (let at = 0; at < issues.length; at += 1000) yield issues.slice(at, at + 1000);
   }
-  return (await Array.fromAsync(reportText(result, pages))).join("");
+  return (await Array.fromAsync(formatReport(result, pages))).join("");
 }
 const head = '{\n  "file": "a.csv",\n  "sha256": "00",\n  "rows": 3,\n  "inserted": 1,\n  "updated": 0,\n';
 const counts = '  "unchanged": 0,\n  "events": 0,\n';

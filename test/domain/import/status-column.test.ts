@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isStatusName, meansWithdrawn } from "../../../src/domain/import/words.ts";
+import { isStatusColumnName, isWithdrawalWord } from "../../../src/domain/import/words.ts";
 
 const withdrawn =
   "REVOKED|Revoked|struck off|STRUCK-OFF|Struck off the register|Removed|Suspended|SUSPENDED (2024)|withdrawn|Cancelled|" +
@@ -14,10 +14,10 @@ const otherNames =
   "certificate_status|Cert. Standing|Marital Status|Employment status|NIN status|State|State of origin|Remarks|Name";
 
 test.each([
-  ["words that mean a withdrawn licence", withdrawn, meansWithdrawn, true],
-  ["other words", others, meansWithdrawn, false],
-  ["names of the status of a licence", statusNames, isStatusName, true],
-  ["names of other columns", otherNames, isStatusName, false],
+  ["words that mean a withdrawn licence", withdrawn, isWithdrawalWord, true],
+  ["other words", others, isWithdrawalWord, false],
+  ["names of the status of a licence", statusNames, isStatusColumnName, true],
+  ["names of other columns", otherNames, isStatusColumnName, false],
 ] as const)("the recognition of %s is right for every example", (_what, texts, recognises, expected) => {
   expect(texts.split("|").filter((text) => recognises(text) !== expected)).toEqual([]);
 });

@@ -4,12 +4,12 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { UnreadableError } from "../../../src/domain/import/fields.ts";
 import { openTable } from "../../../src/domain/import/read.ts";
-import { type Suggestion, suggestMapping } from "../../../src/domain/import/suggest.ts";
+import { type MappingSuggestion, suggestMapping } from "../../../src/domain/import/suggest.ts";
 
 type File = { readonly name: string; readonly content: Uint8Array; readonly sheet?: string };
 
 /** Reads a file as `tvs teachers map` does: in Windows-1252 if it is not UTF-8. */
-export async function suggestionFor({ name, content, sheet }: File): Promise<Suggestion> {
+export async function suggestionFor({ name, content, sheet }: File): Promise<MappingSuggestion> {
   const look = async (encoding?: "windows-1252") => {
     const bytes = (async function* () {
       for (let at = 0; at < content.length; at += 1000) yield content.subarray(at, at + 1000);
@@ -23,7 +23,7 @@ export async function suggestionFor({ name, content, sheet }: File): Promise<Sug
   });
 }
 
-export function suggestionForExtract(name: string): Promise<Suggestion> {
+export function suggestionForExtract(name: string): Promise<MappingSuggestion> {
   const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
   return suggestionFor({ name, content: readFileSync(file) });
 }
@@ -35,7 +35,7 @@ export function suggestionForTable(
   header: readonly string[],
   cells: readonly (readonly string[])[],
   { names = [] as readonly string[] } = {},
-): Promise<Suggestion> {
+): Promise<MappingSuggestion> {
   const rows = cells.map((own, index) => [
     `TR/2019/LA/${String(index + 1).padStart(6, "0")}`,
     names[index] ?? "Adaeze Okafor",
@@ -49,7 +49,7 @@ export function suggestionForTable(
 }
 
 /** The questions about a column, as one text. */
-export function asked({ questions }: Suggestion, about: string): string {
+export function asked({ questions }: MappingSuggestion, about: string): string {
   return questions
     .filter((one) => one.about === about)
     .map(({ question }) => question)

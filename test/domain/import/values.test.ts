@@ -18,7 +18,7 @@ const cases: Case[] = [
   ["text", (cell) => values.readText(cell, 12), [["", null], ["a  b", "a b"], ["a\t\u3000 b", "a b"], ["\u212b", "\u00c5"], ["e\u0301", "\u00e9"], [`a${" ".repeat(1046)}b`, "a b"], ...same("Ada", "a b", "twelve chars")], {
     TEXT_INVALID: ["\ufeffa", "a\u202eb", "\ufffd", "a\u0007"], TEXT_TOO_LONG: ["thirteen char", "\u00e9".repeat(13), `a${" ".repeat(1047)}b`], PERSONAL_DATA: ["08031234567", "a@example.ng"] }],
   ["a registration number", values.readRegNo, [["tr/2019/la/1", "TR/2019/LA/1"]], { REG_NO_INVALID: ["", "A/B/C"], PERSONAL_DATA: ["A/B/C/x@y.ng"] }],
-  ["a teacher id", values.readTId, [["", null], ["1", 1], ["007", 7], [String(maxTeacherId), maxTeacherId]], {
+  ["a teacher id", values.readTeacherId, [["", null], ["1", 1], ["007", 7], [String(maxTeacherId), maxTeacherId]], {
     T_ID_INVALID: ["0", "-1", "+1", "12a", "a12", "1 2", "9007199254740992", ...undamaged], SPREADSHEET_DAMAGE: damaged }],
   ["a NIN", values.readNin, [["", null], ...same("01234567890")], { NIN_INVALID: ["1234567890", ...undamaged], SPREADSHEET_DAMAGE: damaged }],
   ["a date", values.readDate, [["", null], ...same("2024-02-29", "2024-02-29")], {

@@ -2,16 +2,16 @@ import { expect, test } from "bun:test";
 import {
   defaultTeacher,
   expiringTeacher,
-  sandboxExtract,
+  makeSandboxExtract,
   sandboxTeachers,
-  stateTeachers,
+  statusExampleTeachers,
 } from "../../../src/domain/sandbox/teachers.ts";
 import { today, withImports } from "../../harness/imports.ts";
 
 test("the sandbox's teachers are imported without a warning, each with a profile", () =>
   withImports(async ({ add, find, blindIndex, teachers }) => {
     const options = { name: "sandbox.ndjson", baseline: true };
-    const added = await add(sandboxExtract(sandboxTeachers, today), options);
+    const added = await add(makeSandboxExtract(sandboxTeachers, today), options);
     expect(added).toMatchObject({ inserted: sandboxTeachers.length, rejected: 0, warnings: 0, events: 0 });
     for (const { regNo, name, tId } of sandboxTeachers) {
       const teacher = await find(regNo);
@@ -28,8 +28,12 @@ test("the sandbox's teachers are imported without a warning, each with a profile
   }));
 
 test("the numbers of the sandbox's teachers never change", () => {
-  expect(stateTeachers).toHaveLength(11);
-  expect(stateTeachers[0]).toMatchObject({ regNo: "TR/2019/LA/000001", tId: 1001, nin: "99900000001" });
+  expect(statusExampleTeachers).toHaveLength(11);
+  expect(statusExampleTeachers[0]).toMatchObject({
+    regNo: "TR/2019/LA/000001",
+    tId: 1001,
+    nin: "99900000001",
+  });
   expect(defaultTeacher.regNo).toBe("TR/2019/LA/000012");
   expect(expiringTeacher.regNo).toBe("TR/2019/LA/000013");
   expect(new Set(sandboxTeachers.map(({ regNo }) => regNo)).size).toBe(sandboxTeachers.length);

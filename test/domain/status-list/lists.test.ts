@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
 import { getListFromStatusListJWT } from "@sd-jwt/jwt-status-list";
-import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
+import { deriveSecrets, generateMasterKey } from "../../../src/domain/secrets.ts";
 import {
-  createStatusIndexes,
+  createStatusIndexer,
   encodeBits,
-  listIndexes,
+  indexesPerList,
   setBit,
 } from "../../../src/domain/status-list/lists.ts";
 import { sweepLicenses } from "../../../src/domain/sweep.ts";
-import { planWrite } from "../../../src/domain/teachers/store.ts";
+import { planTeacherWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
 import { statusIndexes } from "../../harness/samples.ts";
@@ -44,7 +44,7 @@ async function write(stores: TestStores, changes: Partial<TeacherContent>): Prom
   const before = await stores.find("A/B/C/1");
   const at = stores.clock.now();
   const how = { action: "import", actor: "x", calendar: lagos, at } as const;
-  const plan = planWrite(before, { ...before, ...changes }, how);
+  const plan = planTeacherWrite(before, { ...before, ...changes }, how);
   expect(await stores.teachers.apply([plan])).toEqual([true]);
 }
 
@@ -135,8 +135,8 @@ test("a new teacher who is revoked or deactivated is withdrawn in the status lis
   }));
 
 test("each index of a status list belongs to one teacher id", () => {
-  const taken = new Uint8Array(listIndexes);
-  for (let id = 1; id <= listIndexes; id++) {
+  const taken = new Uint8Array(indexesPerList);
+  for (let id = 1; id <= indexesPerList; id++) {
     const { list, idx } = statusIndexes(id);
     if (list !== 0 || taken[idx] !== 0) throw new Error(`id ${id} has no index of its own`);
     taken[idx] = 1;
@@ -148,10 +148,10 @@ test("status indexes depend on the secret key and on the list's number", () => {
   expect([1, 2, 3].map((id) => statusIndexes(id).idx)).toEqual([274_608, 692_539, 827_793]);
   // 4,102,444,800 is the number of a list after a restore in the year 2100.
   for (const list of [1, 4_102_444_800]) {
-    const { list: found, idx } = statusIndexes(list * listIndexes + 1);
+    const { list: found, idx } = statusIndexes(list * indexesPerList + 1);
     expect([found, idx === statusIndexes(1).idx]).toEqual([list, false]);
   }
-  const other = createStatusIndexes(deriveSecrets(newMasterKey()).statusListKey);
+  const other = createStatusIndexer(deriveSecrets(generateMasterKey()).statusListKey);
   const ids = Array.from({ length: 100 }, (_, n) => n + 1);
   expect(ids.filter((id) => other(id).idx === statusIndexes(id).idx).length).toBeLessThan(5);
 });
@@ -159,11 +159,11 @@ test("status indexes depend on the secret key and on the list's number", () => {
 test("status indexes of consecutive ids are as far apart as random ones", () => {
   const indexes = Array.from({ length: 20_000 }, (_, n) => statusIndexes(n + 1).idx);
   const steps = indexes.slice(1).map((idx, n) => Math.abs(idx - (indexes[n] as number)));
-  const near = steps.filter((step) => step < listIndexes / 100);
+  const near = steps.filter((step) => step < indexesPerList / 100);
   // 1.99 % of random pairs are so near.
   expect(near.length).toBeWithin(300, 500);
   const buckets = new Array(16).fill(0);
-  for (const idx of indexes) buckets[Math.floor((idx * 16) / listIndexes)]++;
+  for (const idx of indexes) buckets[Math.floor((idx * 16) / indexesPerList)]++;
   // 1,250 each, with a deviation of some 34.
   expect(Math.max(...buckets) - Math.min(...buckets)).toBeLessThan(300);
 });

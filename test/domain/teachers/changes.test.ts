@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import {
   changeTeacher,
   checkReason,
+  parseTeacherKey,
   type TeacherAction,
-  teacherKeyOf,
 } from "../../../src/domain/teachers/changes.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import type { TeacherStore } from "../../../src/store/teachers.ts";
@@ -115,8 +115,8 @@ test("a change of a teacher is refused if the record changes again and again", (
   }));
 
 test("a command names a teacher by a teacher id, or by a registration number in any spelling", () => {
-  expect(teacherKeyOf("100123")).toEqual({ by: "tId", value: 100123 });
-  expect(teacherKeyOf(" tr/la/2020/000001")).toEqual(key);
+  expect(parseTeacherKey("100123")).toEqual({ by: "tId", value: 100123 });
+  expect(parseTeacherKey(" tr/la/2020/000001")).toEqual(key);
 });
 
 test("a command that names a teacher otherwise is a usage error, which does not repeat the text", () => {
@@ -125,7 +125,7 @@ test("a command that names a teacher otherwise is a usage error, which does not 
       code: "USAGE",
       message: "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
     });
-    expect(() => teacherKeyOf(text)).toThrow(refusal);
+    expect(() => parseTeacherKey(text)).toThrow(refusal);
   }
 });
 

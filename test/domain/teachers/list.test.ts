@@ -7,7 +7,7 @@ import {
   type TeacherFilter,
   type TeacherPage,
 } from "../../../src/domain/teachers/list.ts";
-import { createNameTest } from "../../../src/domain/teachers/name-search.ts";
+import { createNameMatcher } from "../../../src/domain/teachers/name-search.ts";
 import { lagos } from "../../harness/clock.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
@@ -143,5 +143,5 @@ test.each([
   ["ose", "Ọ̀sẹ́ Bello", true],
   ["عبد", "عبد الله", true],
 ])("%s is the beginning of a part of %s: %p", (term, name, is) => {
-  expect(createNameTest(term)?.(name)).toBe(is);
+  expect(createNameMatcher(term)?.(name)).toBe(is);
 });

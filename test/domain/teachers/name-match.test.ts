@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nameMatches, percentageOf } from "../../../src/domain/teachers/roster.ts";
+import { computeEligiblePercentage, matchesRegisteredName } from "../../../src/domain/teachers/roster.ts";
 
 test.each([
   ["case and accents", "NGOZI ADE-BELLO", "Ngozi Adé-Bello"],
@@ -16,8 +16,8 @@ test.each([
   ["names that the register leaves out", "Ngozi Ada Chidinma Bello", "Ngozi Chidinma Bello"],
   ["one name", "ngozi", "Ngozi"],
 ])("a listed name matches the registered name if they differ in %s", (_name, listed, registered) => {
-  expect(nameMatches(listed, registered)).toBe(true);
-  expect(nameMatches(registered, listed)).toBe(true);
+  expect(matchesRegisteredName(listed, registered)).toBe(true);
+  expect(matchesRegisteredName(registered, listed)).toBe(true);
 });
 
 test.each([
@@ -29,11 +29,11 @@ test.each([
   ["in another order of the middle names", "Ngozi Uche Ada Bello", "Ngozi Ada Uche Bello"],
   ["only signs in the register", "Ngozi", "--"],
 ])("a listed name does not match if it is %s", (_name, listed, registered) => {
-  expect(nameMatches(listed, registered)).toBe(false);
+  expect(matchesRegisteredName(listed, registered)).toBe(false);
 });
 
 test.each(["", "  ", "-", ","])("%p is not a name", (listed) => {
-  expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
+  expect(matchesRegisteredName(listed, "Ngozi Bello")).toBeNull();
 });
 
 test.each([
@@ -42,5 +42,5 @@ test.each([
   [0, 3, 0],
   [0, 0, 0],
 ])("%i of %i rows are %f percent, never rounded up", (eligible, rows, percent) => {
-  expect(percentageOf(eligible, rows)).toBe(percent);
+  expect(computeEligiblePercentage(eligible, rows)).toBe(percent);
 });

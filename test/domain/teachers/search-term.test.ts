@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import {
-  canonicalPhone,
-  correctTerm,
+  canonicalizePhone,
+  correctTypingErrors,
   guessRegNo,
   isPersonalTerm,
-  searchKeys,
-  termKind,
+  searchKeysOf,
+  termKindOf,
 } from "../../../src/domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
 import { seededNumbers } from "../../harness/random.ts";
@@ -54,18 +54,18 @@ test.each<[string, TeacherKey[]]>([
   ["Ada Obi", []],
   ["", []],
 ])("the search term %j is looked up by the right keys, in the right order", (term, keys) => {
-  expect(searchKeys(term, index)).toEqual(keys);
+  expect(searchKeysOf(term, index)).toEqual(keys);
 });
 
 test("a very long search term finds nobody, and is not hashed", () => {
   const longest = `${"a".repeat(308)}@example.com`;
-  expect(searchKeys(longest, index)).toHaveLength(1);
-  expect(searchKeys(`a${longest}`, index)).toEqual([]);
-  expect(searchKeys("1".repeat(100_000), index)).toEqual([]);
+  expect(searchKeysOf(longest, index)).toHaveLength(1);
+  expect(searchKeysOf(`a${longest}`, index)).toEqual([]);
+  expect(searchKeysOf("1".repeat(100_000), index)).toEqual([]);
 });
 
 test("canonicalPhone agrees with the phone number library", () => {
-  const differing = randomNumbers(40_000).filter((text) => canonicalPhone(text) !== phoneByLibrary(text));
+  const differing = randomNumbers(40_000).filter((text) => canonicalizePhone(text) !== phoneByLibrary(text));
   expect(differing).toEqual([]);
 });
 
@@ -92,12 +92,12 @@ function randomNumbers(count: number): string[] {
 }
 
 test("termKind agrees with the lookup keys of every search term", () => {
-  expect(termKind("TR-2019-LA-000001")).toBe("regNo");
+  expect(termKindOf("TR-2019-LA-000001")).toBe("regNo");
   const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
   const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
   for (const term of terms) {
-    const keys = searchKeys(term, index);
-    const kind = termKind(term);
+    const keys = searchKeysOf(term, index);
+    const kind = termKindOf(term);
     expect([term, kind === null]).toEqual([term, keys.length === 0]);
     if (kind === "tId" || kind === "regNo") expect(keys.map(({ by }) => by)).toEqual([kind]);
     if (kind === "email" || kind === "phone") expect(keys.map(({ by }) => by)).toContain(kind);
@@ -117,7 +117,7 @@ test.each([
   ["a registration number, a teacher id or empty", [...numbers, "234567", "00204417", ""], false],
 ])("a search term that is %s has the limit of personal terms or not", (_what, terms, isPersonal) => {
   expect(terms.filter((term) => isPersonalTerm(term) !== isPersonal)).toEqual([]);
-  if (terms === inGroups) expect(new Set(terms.map(termKind))).toEqual(new Set(["elevenDigits"]));
+  if (terms === inGroups) expect(new Set(terms.map(termKindOf))).toEqual(new Set(["elevenDigits"]));
 });
 
 test("every search term with a NIN, e-mail or phone key has the limit of personal terms", () => {
@@ -128,7 +128,7 @@ test("every search term with a NIN, e-mail or phone key has the limit of persona
     for (let length = 0; length < 18; length++) {
       for (let seed = 1; seed < 12; seed++) {
         const term = prefix + digits(length, seed);
-        const sought = searchKeys(term, index).some(
+        const sought = searchKeysOf(term, index).some(
           ({ by }) => by === "nin" || by === "email" || by === "phone",
         );
         if (sought) personal++;
@@ -140,7 +140,7 @@ test("every search term with a NIN, e-mail or phone key has the limit of persona
 });
 
 const numbersOf = (term: string) =>
-  searchKeys(term, index).flatMap(({ by, value }) => (by === "regNo" || by === "tId" ? [value] : [by]));
+  searchKeysOf(term, index).flatMap(({ by, value }) => (by === "regNo" || by === "tId" ? [value] : [by]));
 
 test.each<[string, (string | number)[]]>([
   ["TR-2019-LA-000001", ["TR/2019/LA/000001"]],
@@ -185,12 +185,12 @@ test("a registration number that is typed exactly is always looked up first", ()
     const regNo = canonicalRegNo(text);
     if (regNo === null) continue;
     // It is looked up first, and what may be meant only after it.
-    expect(searchKeys(text, index)[0]).toEqual({ by: "regNo", value: regNo });
+    expect(searchKeysOf(text, index)[0]).toEqual({ by: "regNo", value: regNo });
     // With other signs for its slashes it is that number, or what that number may be meant as, or nobody's.
     const typed = regNo.replaceAll("/", pick(["-", " ", "\\"]));
-    for (const key of searchKeys(typed, index).filter(({ by }) => by === "regNo")) {
+    for (const key of searchKeysOf(typed, index).filter(({ by }) => by === "regNo")) {
       others++;
-      expect([regNo, canonicalRegNo(correctTerm(regNo))]).toContain(String(key.value));
+      expect([regNo, canonicalRegNo(correctTypingErrors(regNo))]).toContain(String(key.value));
     }
   }
   expect(others).toBeGreaterThan(100);

@@ -3,7 +3,7 @@ import * as fs from "node:fs";
 import { inspectBackup, lockPartialFile, makeBackup } from "../../../src/store/driver/backup.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
@@ -36,7 +36,7 @@ test("a backup contains all committed data in one private file, and leaves no ot
 
 test("a backup is consistent while another connection writes", () =>
   withDatabase(async ({ folder, driver }) => {
-    const writer = await openFile({ file: `${folder}/tvs.db` });
+    const writer = await openDatabaseFile({ file: `${folder}/tvs.db` });
     let writing = true;
     const writes = (async () => {
       for (let n = 0; writing; n++) {

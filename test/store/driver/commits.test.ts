@@ -1,12 +1,12 @@
 import { expect, mock, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
-import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
+import { createGroupCommit, type GroupCommit } from "../../../src/store/driver/commits.ts";
 import { bind, type Driver, type Transaction } from "../../../src/store/driver/driver.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
 type World = {
-  commit: Commit;
+  commit: GroupCommit;
   /** The number of statements of each batch that reached the driver. */
   batches: number[];
   /** Makes transactions wait. @returns a function that lets them go on */
@@ -17,7 +17,7 @@ type World = {
 /** The group commit over a real database. Its batches are counted and can be delayed. */
 function withCommits(
   act: (world: World) => Promise<void>,
-  limits?: Parameters<typeof createCommits>[1],
+  limits?: Parameters<typeof createGroupCommit>[1],
 ): Promise<void> {
   return withStores(async ({ driver }) => {
     await driver.batch([bind("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
@@ -44,7 +44,7 @@ function withCommits(
     };
     const keys = async () =>
       (await driver.query("SELECT k FROM probe ORDER BY rowid")).map((row) => String(row.k));
-    await act({ commit: createCommits(counting, limits), batches, hold, keys });
+    await act({ commit: createGroupCommit(counting, limits), batches, hold, keys });
   });
 }
 
@@ -136,7 +136,7 @@ test("a write that violates a constraint fails alone, and the other writes of it
 test("a full disk fails each write of the commit, and none is tried again", () =>
   withStores(async ({ driver }) => {
     const write = mock(() => Promise.reject(new TvsError("STORE_FULL", "the disk is full")));
-    const commit = createCommits({ ...driver, write });
+    const commit = createGroupCommit({ ...driver, write });
     const errors = await Promise.all(names(5).map((key) => catchError(commit([insert(key)]))));
     for (const error of errors) expect(error).toMatchObject({ code: "STORE_FULL" });
     expect(write).toHaveBeenCalledTimes(1);
@@ -159,7 +159,7 @@ test("all writes that waited too long for another process's lock are refused", (
         throw new Error("the work goes on without a database");
       },
     };
-    const commit = createCommits(locked, { maxWeight: 10 });
+    const commit = createGroupCommit(locked, { maxWeight: 10 });
     const outcomes = names(100).map((key) => catchError(commit([insert(key)])));
     await begun();
     const later = catchError(commit([insert("later")]));

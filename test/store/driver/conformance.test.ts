@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import { bind, type Driver, insertStatements, rowsPerInsert } from "../../../src/store/driver/driver.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { bind, type Driver, makeInserts, rowsPerInsert } from "../../../src/store/driver/driver.ts";
+import { applySchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
 import { catchError } from "../../harness/rejection.ts";
 
@@ -18,7 +18,7 @@ describeDrivers("driver", (kind, opened) => {
 
   /** Runs over a database of its own, because the tables of the other tests are foreign to this program. */
   const withOwn = (act: (own: Driver) => Promise<void>) =>
-    withDatabase(kind, (own) => makeSchema(own).then(() => act(own)));
+    withDatabase(kind, (own) => applySchema(own).then(() => act(own)));
 
   test("a driver stores and returns values of every type, and binds an integer as an integer, not as 6.0", async () => {
     const whole = new Uint8Array([9, 0, 1, 255, 9]);
@@ -77,7 +77,7 @@ describeDrivers("driver", (kind, opened) => {
     withOwn(async (own) => {
       const verdictAfter = async (sql: string, undo: string) => {
         await own.batch([{ sql, args: [] }]);
-        const refusal = (await catchError(makeSchema(own))) as { code: string; message: string } | undefined;
+        const refusal = (await catchError(applySchema(own))) as { code: string; message: string } | undefined;
         await own.batch([{ sql: undo, args: [] }]);
         return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
       };
@@ -99,7 +99,7 @@ describeDrivers("driver", (kind, opened) => {
       expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
       // Statistics are SQLite's own business; a libSQL server does not take the statement.
       if (own.kind === "embedded") await own.batch([{ sql: "ANALYZE", args: [] }]);
-      await makeSchema(own);
+      await applySchema(own);
     }));
 
   const bulkRows = async (from: number) => {
@@ -118,7 +118,7 @@ describeDrivers("driver", (kind, opened) => {
         n % 2 === 0 ? null : new Uint8Array([0, 255, 26]),
         `it's "é" \u{1F600} ${n}`,
       ]);
-      await driver.batch(insertStatements("bulk", ["k", "n", "b", "t"], rows));
+      await driver.batch(makeInserts("bulk", ["k", "n", "b", "t"], rows));
       const expected = rows.map(([k, n, b, t]) => [k, n, b === null ? "" : "00FF1A", t]);
       expect((await bulkRows(first)).slice(0, count)).toEqual(expected);
     },
@@ -128,7 +128,7 @@ describeDrivers("driver", (kind, opened) => {
     const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
     await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
     const rows = Array.from({ length: rowsPerInsert + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
-    await driver.batch(insertStatements("wide", names, rows));
+    await driver.batch(makeInserts("wide", names, rows));
     const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
     expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
   });

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
-import { bind, type Driver, makeBindable, type Value } from "../../../src/store/driver/driver.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
+import { bind, type Driver, makeBindable, type SqlValue } from "../../../src/store/driver/driver.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
 
@@ -21,7 +21,7 @@ function withConnection(act: (connection: Connection) => void): Promise<void> {
 function withDriver(act: (driver: Driver, file: string) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const file = `${folder}/tvs.db`;
-    const driver = await openFile({ file });
+    const driver = await openDatabaseFile({ file });
     try {
       await driver.batch([bind(createTable)]);
       await act(driver, file);
@@ -114,7 +114,7 @@ test.each<[string, unknown]>([
   ["not a number", Number.NaN],
   ["infinity", Number.POSITIVE_INFINITY],
 ])("the driver refuses to bind the value %s", (_what, value) => {
-  expect(() => makeBindable(value as Value)).toThrow(TypeError);
+  expect(() => makeBindable(value as SqlValue)).toThrow(TypeError);
 });
 
 /** Another process that takes the lock, says so, and gives it back after a while. */

@@ -3,7 +3,7 @@ import { copyFileSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs
 import type { TvsError } from "../../../src/domain/errors.ts";
 import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { until, waitForAnswer } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
@@ -28,7 +28,7 @@ type World = {
 function withFile(act: (world: World) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const file = `${folder}/tvs.db`;
-    const driver = await openFile({ file });
+    const driver = await openDatabaseFile({ file });
     const foreign = await openConnection(file);
     try {
       await driver.batch([bind("CREATE TABLE person (name TEXT, pad BLOB)")]);
@@ -67,9 +67,9 @@ test("a write notices a moved database file without an earlier read", () =>
 
 test("a database file is locked under whichever path it is opened", () =>
   withTempDir(async (folder) => {
-    const first = await openFile({ file: `${folder}/tvs.db` });
+    const first = await openDatabaseFile({ file: `${folder}/tvs.db` });
     symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
-    const second = await openFile({ file: `${folder}/other.db` });
+    const second = await openDatabaseFile({ file: `${folder}/other.db` });
     try {
       await first.lockService();
       expect(await second.serviceRunning()).toBe(true);
@@ -86,7 +86,11 @@ test.each([
 ])("a service stops if its %s", (_what, name, change) =>
   withTempDir(async (folder) => {
     const lost = Promise.withResolvers<TvsError>();
-    const service = await openFile({ file: `${folder}/tvs.db`, onLost: lost.resolve, lockWatchMs: 20 });
+    const service = await openDatabaseFile({
+      file: `${folder}/tvs.db`,
+      onLost: lost.resolve,
+      lockWatchMs: 20,
+    });
     await service.lockService();
     await service.copyTo(`${folder}/tvs.db.copy`);
     change(`${folder}/${name}`);
@@ -143,7 +147,10 @@ test("queries continue while another process writes, and commits follow it", () 
 test("all waiting commits are refused together if another process holds the lock too long", () =>
   withFile(async ({ file, driver, foreign }) => {
     const lockWaitMs = 300;
-    const [one, two] = [await openFile({ file, lockWaitMs }), await openFile({ file, lockWaitMs })];
+    const [one, two] = [
+      await openDatabaseFile({ file, lockWaitMs }),
+      await openDatabaseFile({ file, lockWaitMs }),
+    ];
     foreign.exec("BEGIN IMMEDIATE");
     const order: string[] = [];
     const refused = async (through: Driver, name: string) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { nameNewFile } from "../../../src/store/driver/files.ts";
+import { placeNewFile } from "../../../src/store/driver/files.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
 test("nameNewFile gives a finished file its final name, and never replaces another file", () =>
@@ -12,9 +12,9 @@ test("nameNewFile gives a finished file its final name, and never replaces anoth
       writeFileSync(temporary, text);
       return temporary;
     };
-    nameNewFile(finished("one"), file, true);
-    expect(() => nameNewFile(finished("two"), file, true)).toThrow("already exists; choose another name");
-    expect(() => nameNewFile(finished("three"), file)).toThrow("already exists; choose another name");
+    placeNewFile(finished("one"), file, true);
+    expect(() => placeNewFile(finished("two"), file, true)).toThrow("already exists; choose another name");
+    expect(() => placeNewFile(finished("three"), file)).toThrow("already exists; choose another name");
     expect(readFileSync(file, "utf8")).toBe("one");
     expect(existsSync(join(folder, "one"))).toBe(false);
   }));
@@ -24,8 +24,8 @@ test("nameNewFile renames a file if hard links are missing, unless the file must
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));
-    expect(() => nameNewFile(join(folder, "temporary"), key, true)).toThrow(/EPERM|EISDIR/);
+    expect(() => placeNewFile(join(folder, "temporary"), key, true)).toThrow(/EPERM|EISDIR/);
     expect(existsSync(key)).toBe(false);
-    nameNewFile(join(folder, "temporary"), output);
+    placeNewFile(join(folder, "temporary"), output);
     expect(existsSync(output)).toBe(true);
   }));

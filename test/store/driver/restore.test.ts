@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import { makeBackup } from "../../../src/store/driver/backup.ts";
-import { openFile } from "../../../src/store/driver/file.ts";
+import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { applySchema } from "../../../src/store/driver/schema.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
 
@@ -24,7 +24,7 @@ async function execute(file: string, sql: string): Promise<void> {
 }
 
 async function settings(file: string): Promise<Record<string, unknown>> {
-  const driver = await openFile({ file });
+  const driver = await openDatabaseFile({ file });
   const rows = await driver.query("SELECT name, value FROM settings");
   expect(await driver.query("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   await driver.close();
@@ -37,8 +37,8 @@ type Folder = { target: string; options: RestoreOptions; names(): string[] };
 async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): Promise<void> {
   await withTempDir(async (folder) => {
     const target = `${folder}/tvs.db`;
-    const driver = await openFile({ file: `${folder}/source.db` });
-    await makeSchema(driver);
+    const driver = await openDatabaseFile({ file: `${folder}/source.db` });
+    await applySchema(driver);
     await driver.batch([{ sql: named("backup"), args: [] }]);
     const facts = await makeBackup(driver, `${folder}/backup.db`);
     await driver.close();
@@ -120,7 +120,7 @@ test("a restore replaces a database that is too damaged to open", () =>
 
 test("a restore is refused while a service or a command uses the database", () =>
   withBackup(true, async ({ target, options, names }) => {
-    const service = await openFile({ file: target });
+    const service = await openDatabaseFile({ file: target });
     expect(await catchError(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
     await service.lockService();
     expect(await catchError(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import {
+  applySchema,
   hasCompleteRegister,
-  makeSchema,
   readSchema,
   schemaVersion,
 } from "../../../src/store/driver/schema.ts";
@@ -31,7 +31,7 @@ for (const kind of driverKinds) {
         expect(await hasCompleteRegister(driver)).toBe(false);
         expect(await readSchema(driver)).toBe(0);
         expect(await objects(driver)).toEqual([]);
-        await makeSchema(driver);
+        await applySchema(driver);
         expect(await readSchema(driver)).toBe(schemaVersion);
         expect(await hasCompleteRegister(driver)).toBe(false);
         const keys = createKeyStore(driver);
@@ -42,17 +42,17 @@ for (const kind of driverKinds) {
 
     test("the schema is made once when two programs start together", () =>
       withDatabase(kind, async (driver) => {
-        await Promise.all([makeSchema(driver, steps), makeSchema(driver, steps)]);
+        await Promise.all([applySchema(driver, steps), applySchema(driver, steps)]);
         expect(await numbers(driver)).toEqual([1, 2]);
         expect(await driver.query("SELECT value FROM revision")).toEqual([{ value: 2 }]);
       }));
 
     test("a later schema step keeps what is stored", () =>
       withDatabase(kind, async (driver) => {
-        await makeSchema(driver, [first]);
+        await applySchema(driver, [first]);
         await driver.batch([bind("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
-        await makeSchema(driver, steps);
-        await makeSchema(driver, steps);
+        await applySchema(driver, steps);
+        await applySchema(driver, steps);
         expect(await numbers(driver)).toEqual([1, 2]);
         const settings = await driver.query("SELECT name FROM settings ORDER BY name");
         expect(settings.map(({ name }) => name)).toEqual(["kept", "rooms"]);
@@ -69,38 +69,38 @@ for (const kind of driverKinds) {
             return driver.batch(isThere ? [...all, bind("nonsense")] : all);
           },
         });
-        expect(await catchError(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
+        expect(await catchError(applySchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
         expect(await objects(driver)).toEqual([]);
-        expect(await catchError(makeSchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
+        expect(await catchError(applySchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
         expect(await numbers(driver)).toEqual([1]);
         expect(await readSchema(driver, steps)).toBe(1);
-        await makeSchema(driver, steps);
+        await applySchema(driver, steps);
         expect(await readSchema(driver, steps)).toBe(2);
       }));
 
     test("no schema step is made while an older service runs", () =>
       withDatabase(kind, async (driver) => {
-        await makeSchema(driver, [first]);
+        await applySchema(driver, [first]);
         const served = { ...driver, serviceRunning: async () => true };
-        expect(await catchError(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await catchError(applySchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
         expect(await numbers(driver)).toEqual([1]);
       }));
 
     test("a newer schema is refused in one line that says what to do", () =>
       withDatabase(kind, async (driver) => {
-        await makeSchema(driver, steps);
+        await applySchema(driver, steps);
         const before = await objects(driver);
         const message = expect.stringMatching(
           /^the register has schema 2, this program knows 1; .*restore a backup.*$/,
         );
-        expect(await catchError(makeSchema(driver))).toMatchObject({ code: "DATABASE_TOO_NEW", message });
+        expect(await catchError(applySchema(driver))).toMatchObject({ code: "DATABASE_TOO_NEW", message });
         expect(await objects(driver)).toEqual(before);
       }));
 
     test("the schema is not made in another program's database", () =>
       withDatabase(kind, async (driver) => {
         await driver.batch([bind("CREATE TABLE customers (id INTEGER)")]);
-        expect(await catchError(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+        expect(await catchError(applySchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
         expect((await objects(driver)).map(({ name }) => name)).toEqual(["customers"]);
       }));
   });

@@ -1,19 +1,19 @@
 import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import type { AttestationStore } from "../../../src/store/evidence/attestations.ts";
-import { createEvidenceDisk } from "../../../src/store/evidence/disk.ts";
+import { createDiskMonitor } from "../../../src/store/evidence/disk.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
 type Record = AttestationStore["record"];
 /** Records an attestation through a watched store, which this function replaces. */
-const record = (disk: ReturnType<typeof createEvidenceDisk>, by: Record) =>
+const record = (disk: ReturnType<typeof createDiskMonitor>, by: Record) =>
   disk.watch({ record: by } as AttestationStore).record({} as never);
 const refuse = () => Promise.reject(new TvsError("STORE_FULL", "the disk is full"));
 
 test("a disk that refused evidence counts as refusing until a probe finds room or an attestation is stored", () =>
   withStores(async ({ driver }) => {
-    const disk = createEvidenceDisk(driver);
+    const disk = createDiskMonitor(driver);
     for (const end of [disk.probe, () => record(disk, async () => ({}) as never)]) {
       expect(await catchError(record(disk, refuse))).toMatchObject({ code: "STORE_FULL" });
       expect(disk.isRefusing()).toBe(true);
@@ -25,7 +25,7 @@ test("a disk that refused evidence counts as refusing until a probe finds room o
 test("a refusal of the disk during a probe for room is not forgotten", () =>
   withStores(async ({ driver }) => {
     let batches = 0;
-    const disk = createEvidenceDisk({
+    const disk = createDiskMonitor({
       ...driver,
       async batch(statements) {
         // The second batch writes the probe.

@@ -6,7 +6,7 @@ import { createServer as createTcpServer, type Server } from "node:net";
 import { join } from "node:path";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import type { TvsError } from "../../../src/domain/errors.ts";
-import { openRemote } from "../../../src/store/server/remote.ts";
+import { openDatabaseServer } from "../../../src/store/server/remote.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { listen } from "../../harness/endpoint.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -33,7 +33,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
   });
 
   async function refusal(url: string, token?: string): Promise<Pick<TvsError, "code" | "message">> {
-    const error = (await catchError(openRemote({ url, token }))) as TvsError;
+    const error = (await catchError(openDatabaseServer({ url, token }))) as TvsError;
     expect(error.message).not.toContain("\n");
     if (token !== undefined) expect(error.message).not.toContain(token);
     return { code: error.code, message: error.message.replace(url, "URL") };
@@ -56,7 +56,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
     expect(await refusal(guarded.url, reader)).toEqual(
       invalid("lets the token in TVS_DATABASE_TOKEN only read; it must be able to write"),
     );
-    await (await openRemote({ url: guarded.url, token: await sign({}) })).close();
+    await (await openDatabaseServer({ url: guarded.url, token: await sign({}) })).close();
   });
 
   test("the URL of a web server or another program is refused in one line", async () => {
@@ -100,7 +100,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server's URL that cannot be op
     const primary = await startServer({ args: ["--grpc-listen-addr", `127.0.0.1:${grpc}`] });
     const replica = await startServer({ args: ["--primary-grpc-url", `http://127.0.0.1:${grpc}`] });
     ends.push(replica.stop, primary.stop);
-    await (await openRemote({ url: primary.url })).close();
+    await (await openDatabaseServer({ url: primary.url })).close();
     expect(await refusal(replica.url)).toEqual(
       invalid("is a replica; --database (TVS_DATABASE) must be the primary"),
     );

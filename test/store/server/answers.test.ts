@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import { isTimeout } from "../../../src/store/server/errors.ts";
-import { openRemote } from "../../../src/store/server/remote.ts";
+import { openDatabaseServer } from "../../../src/store/server/remote.ts";
 import { createServerRequests } from "../../../src/store/server/requests.ts";
 import { listen } from "../../harness/endpoint.ts";
 import { until } from "../../harness/eventually.ts";
@@ -71,7 +71,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
     [arrived, instead, change] = [[], null, (text) => text];
   });
 
-  const open = () => openRemote({ url: middle.url, token });
+  const open = () => openDatabaseServer({ url: middle.url, token });
   async function opened(act: (driver: Driver) => Promise<void>): Promise<void> {
     const driver = await open();
     await act(driver).finally(() => driver.close());

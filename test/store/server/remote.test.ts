@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { createStores } from "../../../cli/open.ts";
-import { createCommits } from "../../../src/store/driver/commits.ts";
+import { createGroupCommit } from "../../../src/store/driver/commits.ts";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
-import { makeSchema } from "../../../src/store/driver/schema.ts";
+import { applySchema } from "../../../src/store/driver/schema.ts";
 import { createAttestationStore } from "../../../src/store/evidence/attestations.ts";
-import { openRemote } from "../../../src/store/server/remote.ts";
+import { openDatabaseServer } from "../../../src/store/server/remote.ts";
 import { anAnsweredCall } from "../../harness/evidence.ts";
 import { type FaultProxy, startFaultProxy } from "../../harness/fault-proxy.ts";
 import { catchError } from "../../harness/rejection.ts";
@@ -24,8 +24,8 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   beforeAll(async () => {
     server = await startServer();
     proxy = await startFaultProxy(server.url);
-    driver = await openRemote({ url: proxy.url, waitMs });
-    await makeSchema(driver);
+    driver = await openDatabaseServer({ url: proxy.url, waitMs });
+    await applySchema(driver);
     await driver.batch([bind("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
   });
   afterAll(async () => {
@@ -41,7 +41,11 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   /** A driver whose requests are counted, by kind. */
   async function counted() {
     const requests = { read: 0, commit: 0 };
-    const opened = await openRemote({ url: proxy.url, waitMs, onRequest: (kind) => requests[kind]++ });
+    const opened = await openDatabaseServer({
+      url: proxy.url,
+      waitMs,
+      onRequest: (kind) => requests[kind]++,
+    });
     return { opened, requests };
   }
 
@@ -67,7 +71,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   });
 
   test("a read is never answered by a request that was sent before the read began", async () => {
-    const writer = await openRemote({ url: server.url });
+    const writer = await openDatabaseServer({ url: server.url });
     for (let n = 0; n < 20; n++) {
       const early = driver.query("SELECT count(*) AS n FROM probe");
       await Promise.resolve();
@@ -98,7 +102,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   });
 
   test("a commit that timed out changes nothing, and does not block the next one", async () => {
-    const other = await openRemote({ url: server.url });
+    const other = await openDatabaseServer({ url: server.url });
     const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holder = other.write(async (tx) => {
       await tx.batch([bind("SELECT 1")]);
@@ -160,7 +164,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   );
 
   test("if the reply to a write is lost, the writes that waited for it fail too", async () => {
-    const commit = createCommits(driver);
+    const commit = createGroupCommit(driver);
     const attestations = createAttestationStore(driver, commit);
     const asked = await call();
     proxy.silence();
@@ -176,7 +180,7 @@ test.skipIf(noServer !== undefined)(
   "no write fails while a server moves its log into the database",
   async () => {
     const server = await startServer();
-    const drivers = await Promise.all([1, 2, 3, 4].map(() => openRemote({ url: server.url })));
+    const drivers = await Promise.all([1, 2, 3, 4].map(() => openDatabaseServer({ url: server.url })));
     const [first] = drivers;
     await first?.batch([bind("CREATE TABLE filled (bytes BLOB) STRICT")]);
     const rows = Array.from({ length: 20 }, () => bind("INSERT INTO filled VALUES (randomblob(2000))"));
