@@ -26,14 +26,14 @@ export type IdReader = (
 /** The values that completion offers for an option or operand. */
 type Values =
   | { readonly oneOf: readonly string[] }
-  /** A list of these words, separated by commas. */
+  /** The value is a list of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
   | { readonly ids: IdReader };
 
 /** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
 type Reader<V> = (text: string, flag: string) => V;
 
-/** An option or operand. It needs no `values` if `valueHint` lists the choices, as `call|item` does. */
+/** The definition of an option or operand. It needs no `values` if `valueHint` lists the choices, as `call|item`. */
 type Arg = ArgDef & {
   readonly values?: Values;
   readonly valueHint?: string;
@@ -53,7 +53,7 @@ type Read<A extends Arg> = A extends { read: Reader<infer V> }
     ? boolean
     : string;
 
-/** The description of an option, unless its command has one ({@link CommandWords}), and the parser of its text. */
+/** An option's description, which is absent if {@link CommandWords} has it, and the parser of the option's text. */
 type Meaning = readonly [description?: string] | readonly [...description: string[], read: Reader<unknown>];
 type ValueOf<M> = M extends readonly [...unknown[], Reader<infer V>] ? V : string;
 
@@ -87,36 +87,36 @@ export const commonArgs = {
 type CommandWords = {
   description: string;
   example: string | readonly string[];
-  /** Descriptions of the command's own options. An option that several commands share has its own description. */
+  /** Descriptions of the command's own options. An option that several commands share has its description in `args`. */
   options?: Readonly<Record<string, string>>;
 };
 
 export type CommandDefinition<T extends ArgDefinitions> = CommandWords & {
   args?: T;
-  /** Whether the command accepts any number of further operands, which `args._` has. */
+  /** Whether the command accepts any number of operands. `args._` has them. */
   variadic?: boolean;
   run(context: { args: ArgValues<T & typeof commonArgs>; rawArgs: string[] }): Promise<void>;
 };
 
-/** Functions that load the commands, by name. A module is loaded only if its command is run or explained. */
+/** Functions that load commands, by the command's name. A module is loaded only if its command is run or explained. */
 export type CommandLoaders = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
-  /** The subcommands. `backup` also runs itself: `verify` as its first operand means the subcommand. */
+  /** The subcommands. `backup` runs without a subcommand too, so `tvs backup verify` never means a file `verify`. */
   readonly subCommands?: CommandLoaders;
-  /** The same commands by purpose, as `tvs --help` lists them. */
+  /** The subcommands below the headings that `tvs --help` prints. */
   readonly sections?: Readonly<Record<string, CommandLoaders>>;
 };
 
 export const argsOf = ({ args = {} }: TvsCommand): ArgDefinitions => args as ArgDefinitions;
 export const subCommandsOf = ({ subCommands = {} }: TvsCommand): CommandLoaders => subCommands;
 
-/** Defines a command. citty ignores an unknown option: with a mistyped `--dry-rum` an import would run for real. */
+/** Defines a command that refuses unknown options. citty would ignore a mistyped `--dry-rum` and really import. */
 export function defineCommand<const T extends ArgDefinitions>(definition: CommandDefinition<T>): TvsCommand {
-  // A command may describe --json in another way than commonArgs.
+  // A command's own description of --json replaces that of commonArgs.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const { description, example, options = {}, variadic = false, run } = definition;
   const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
@@ -135,7 +135,7 @@ export function defineCommand<const T extends ArgDefinitions>(definition: Comman
   };
 }
 
-/** Parses all options and operands before the command runs, so that a wrong one prevents it. @throws TvsError USAGE */
+/** Parses all options and operands before the command runs. @throws TvsError USAGE for an invalid value */
 function readArgs(given: Readonly<Record<string, unknown>>, args: ArgDefinitions): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
     const value = given[name];
@@ -150,10 +150,10 @@ export function group(description: string, subCommands: CommandLoaders): TvsComm
   return { description, subCommands };
 }
 
-/** A command and its name, the last of its words. */
+/** A command with its name, which is its last word: `list` for `tvs keys list`. */
 export type NamedCommand = TvsCommand & { readonly name: string };
 
-/** Makes the table of commands whose modules are loaded already. */
+/** Makes the table of commands whose modules are already loaded. */
 export function byName(...commands: readonly NamedCommand[]): CommandLoaders {
   return Object.fromEntries(commands.map((one) => [one.name, async () => one]));
 }
@@ -169,7 +169,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   try {
     ({ positionals } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: true }));
   } catch (error) {
-    // The first sentence of Node's message names the option. The other sentences suggest what does not fit here.
+    // Only the first sentence of Node's message fits: it names the option. The others give advice for Node programs.
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
     const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
@@ -189,8 +189,8 @@ export function readRepeatedOption(rawArgs: string[], name: string): string[] | 
 }
 
 /**
- * Reads the configuration from flags and environment. If neither names a register, it is that of the service that is
- * installed on this machine. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
+ * Reads the configuration from options and environment. If neither names a register, the register of the service
+ * that is installed on this machine is used. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
   const config = readCommandConfig(args as CommandLineOptions, readEnvironment(args as CommandLineOptions));
@@ -198,14 +198,14 @@ export function configOf(args: object): Config {
   return config;
 }
 
-/** Reads the configuration of `serve`, which has more options than {@link configOf} reads. @throws as configOf */
+/** Reads the configuration of `serve` with all its options. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
 export function serveConfigOf(flags: CommandLineOptions, environment: Environment): ServeConfig {
   const config = readServeConfig(flags, environment);
   refuseForeignFolder(config);
   return config;
 }
 
-/** Returns the environment, with the settings of the installed service if its register is used. */
+/** Returns the environment variables, plus the installed service's settings if the command uses its register. */
 export function readEnvironment(flags: CommandLineOptions, options: { all?: boolean } = {}): Environment {
   const { file, environment } = addServiceSettings(flags, process.env, options);
   if (file !== undefined) {
@@ -216,8 +216,8 @@ export function readEnvironment(flags: CommandLineOptions, options: { all?: bool
 }
 
 /**
- * Moves key ids to the end of a command line, after `--`. One id in 64 begins with a dash and would be parsed as an
- * option. The id of an option (`--key ID`) is joined to it by `=` instead.
+ * Moves key ids that begin with a dash (one in 64) to the end of a command line, after `--`, because citty would parse
+ * them as options. A key id that is an option's value is joined to the option: `--key=ID`.
  */
 export function moveKeyIdsLast(words: readonly string[], command: TvsCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");

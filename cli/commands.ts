@@ -14,7 +14,7 @@ import { setMainUrl } from "./program.ts";
 import { addUsageToError, formatCommandHelp, formatRootHelp, printFailure } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
-/** The commands by purpose. Help and completion are made from this table. */
+/** All commands, below the headings of `tvs --help`. Help and completion are made from this table. */
 const sections: Readonly<Record<string, CommandLoaders>> = {
   "RUN THE SERVICE": {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
@@ -77,7 +77,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       return await (await import("./terminal/manual.ts")).runHelp(words.slice(1), rootCommand, explain);
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);
-    // citty gets no subCommands: it would read the first operand as the name of one.
+    // citty gets no `subCommands`, because it would read the first operand as a subcommand's name.
     const { subCommands: _found, ...own } = command;
     await runCommand(own, { rawArgs: moveKeyIdsLast(rest, command) }).catch((error: unknown) => {
       throw addUsageToError(error, own, ["tvs", ...parents]);
@@ -106,7 +106,7 @@ async function findCommand(words: readonly string[]) {
     }
     const hasOperand = Object.values(argsOf(command)).some(({ type }) => type === "positional");
     if (command.run !== undefined && hasOperand) break;
-    // The list of all commands would hide a suggestion, so it is the last choice.
+    // A suggestion is more helpful than the list of all commands, so the list is the last choice.
     const meant =
       suggestion(name, Object.keys(table)) ||
       (await suggestionBelow(name, table)) ||
@@ -129,7 +129,7 @@ function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly s
   return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
 
-/** Suggests the groups that have a command of this name: for `tvs revoke`, `tvs teachers revoke`. */
+/** Suggests subcommands that have this name: `tvs teachers revoke` for the unknown `tvs revoke`. */
 async function suggestionBelow(name: string, table: CommandLoaders): Promise<string> {
   const groups = await Promise.all(
     Object.entries(table).map(async ([group, load]) => [group, subCommandsOf(await load())] as const),
@@ -149,7 +149,7 @@ async function explain(words: readonly string[]): Promise<number> {
   return exitCodes.done;
 }
 
-/** Moves common options to the end, so that `tvs --data DIR keys list` works too. */
+/** Moves common options from the beginning to the end, so that `tvs --data DIR keys list` works too. */
 function commonFlagsLast(argv: readonly string[]): string[] {
   const isOption = (word: string | undefined) =>
     word?.startsWith("-") === true && word !== "--help" && word !== "-h";

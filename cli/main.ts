@@ -5,11 +5,11 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).watchWorkbookProcess(),
 };
 
-/** The entry of every thread. The main thread runs a command, a worker its role. Modules are loaded when needed. */
+/** Every thread starts here. The main thread runs a command, a worker thread the role in its `workerData`. */
 if (isMainThread) {
   // Only the owner may read the files that a command writes: database, lock, report, backup.
   process.umask(0o077);
-  // If the reader of the log closes stderr, the service keeps running.
+  // Without a listener, the service would end if the reader of its log closes stderr.
   process.stderr.on("error", () => {});
   // `tvs … | head` closes the pipe early. The command still runs to its end and returns its own exit code.
   let isClosed = false;
@@ -19,7 +19,7 @@ if (isMainThread) {
   });
   const entry = new URL(import.meta.url);
   const [word, asked = ""] = process.argv.slice(2);
-  // A command starts this program again with this word, to read a workbook in a process of its own.
+  // An import starts this program again with the word `workbook-process`, to read a workbook in another process.
   if (word === "workbook-process")
     await (await import("./register/workbook-process.ts")).runWorkbookProcess(asked, entry);
   const { runCommandLine } = await import("./commands.ts");

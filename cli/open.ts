@@ -43,21 +43,21 @@ import { ensureDataDir, unlockSecrets } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** An open register: its stores, secrets and settings. Commands get it and pass it to functions of the domain. */
+/** An open register: its stores, secrets and settings. Commands pass it to functions of the domain. */
 export type CommandContext = Awaited<ReturnType<typeof openRegister>>;
 
 export type OpenRegisterOptions = {
   readonly clock?: Clock;
-  /** Whether this process is `tvs serve`, which waits less long for a libSQL server than other commands. */
+  /** Whether this process is `tvs serve`, which waits a shorter time for a libSQL server than other commands do. */
   readonly isService?: boolean;
-  /** The issuer if none was ever set; null if one must be set. */
+  /** The issuer if the operator has set none. Null: a register without a set issuer is refused. */
   readonly defaultIssuer?: string | null;
-  /** Called with a notice after a register was made. If undefined, a missing register is refused and not made. */
+  /** Called with a notice after a register was made. If undefined, a missing register is refused. */
   readonly whenMade?: (words: string) => void;
-  /** The first settings of a new register. An existing register keeps its own. */
+  /** Makes the first settings of a new register. An existing register keeps its settings. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
   readonly commits?: CommitOptions;
-  /** Who makes the changes (default: the operator). */
+  /** The name that is recorded with each change (default: the operator's). */
   readonly actor?: string;
   readonly onRequest?: (kind: ServerRequestKind) => void;
   /** Called once if this process can no longer use the database and must be restarted. */
@@ -67,13 +67,13 @@ export type OpenRegisterOptions = {
 const defaultKeyBits = 2048;
 
 /**
- * Opens a register: database, stores, secrets and settings. With `whenMade`, a missing or incomplete register is made,
- * its keys last. @throws TvsError REGISTER_MISSING, or another code with a message of one line
+ * Opens a register: database, stores, secrets and settings. With `whenMade`, a missing or incomplete register is
+ * made. @throws TvsError REGISTER_MISSING and other codes, each with a message of one line
  */
 export async function openRegister(config: Config, options: OpenRegisterOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const acting = {
-    // Evaluated on the first change: a command that only reads needs no operator's name.
+    // A getter, because a command that only reads needs no operator's name.
     get actor() {
       return options.actor ?? actorOf(config);
     },
@@ -92,7 +92,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
     const secrets = await unlockSecrets(config, stores.settings);
     // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
-    // The keys are written last and complete the register. If a kill prevents that, the register is made again.
+    // The signing keys complete the register. If a kill prevents their write, the next command makes the register again.
     if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -102,12 +102,12 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
     return {
       ...{ ...stores, stores, driver, config, clock, secrets, settingsInForce, keyKind, isNew },
       blindIndex: createBlindIndex(secrets.blindIndexKey),
-      /** The stored settings, as they were when the register was opened. */
+      /** The settings that were stored when the register was opened. */
       remembered: stored,
-      /** False if nobody has set an issuer: it is then the URL at which the service listens. */
+      /** False if nobody has set an issuer. The issuer is then the URL at which the service listens. */
       hasSetIssuer: config.issuer !== undefined || isIssuerSet(stored),
       calendar: createCalendar(settingsInForce.timeZone),
-      /** Who makes the changes: the operator, or `service`. */
+      /** The name that is recorded with each change: `cli:` and the operator's name, or `service`. */
       get actor() {
         return acting.actor;
       },
@@ -128,8 +128,8 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
 async function prepareNew(config: Config, options: OpenRegisterOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
   if (whenMade === undefined) throw (isService ? lostDatabaseError(config) : null) ?? noRegisterError(config);
-  // A master key without a register is refused, unless a killed command left it or another process makes the register
-  // now. Both write the schema before the key, so the key is looked for first.
+  // A master key without a database is refused, unless a killed command or another running command began the register.
+  // Both write the schema before the key. So this code looks for the key first.
   const refusal = lostDatabaseError(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await readSettingsInForce(new Map(), config, defaultIssuer);
@@ -171,7 +171,7 @@ export async function openDriver({ database }: Config, options: OpenRegisterOpti
   return openDatabaseFile({ file: database.file, onLost });
 }
 
-/** The stores over a database. @param acting who makes the changes (default: the service) */
+/** Creates the stores over a database. @param acting the name and clock for recorded changes (default: the service's) */
 export function createStores(
   driver: Driver,
   { commits, acting = serviceActor }: { commits?: CommitOptions | undefined; acting?: ActorAndClock } = {},
@@ -197,7 +197,7 @@ export function createStores(
   };
 }
 
-/** Makes the dependencies of an import. It stages rows in the data directory, also for a libSQL server. */
+/** Makes the dependencies of an import. Rows are staged in the data directory, also for a libSQL server. */
 export function makeImportDependencies(operator: CommandContext): ImportDependencies {
   if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };

@@ -32,7 +32,7 @@ type ContextCommand<T extends ArgDefinitions, P> = Pick<CommandDefinition<T>, "a
   act(operator: CommandContext, args: Given<T>, prepared: P): Promise<void>;
 };
 
-/** Defines a command that works with the open register. The register is closed after it. */
+/** Defines a command that gets the open register. The register is closed after the command. */
 export function operatorCommand<const T extends ArgDefinitions, P = undefined>(
   name: CommandName,
   { check, prepare, act, ...definition }: ContextCommand<T, P>,

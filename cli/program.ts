@@ -1,4 +1,4 @@
-/** How this program is called on this machine, so that commands in messages work when pasted into a shell. */
+/** Finds how this program is called on this machine, so that commands in messages can be pasted into a shell. */
 
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
@@ -17,10 +17,10 @@ export function describeRuntime(): string {
   return deno === undefined ? `Node ${node}` : `Deno ${deno}`;
 }
 
-/** Returns the words before a command: `tvs`, the executable's path, or such as `bun cli/main.ts`. */
+/** Returns the words before a command: `tvs`, the executable's path, or for example `bun cli/main.ts`. */
 export function programInvocation(): string {
   if (isCompiledExecutable()) return executableWords(process.execPath);
-  // npm sets this variable for a script of package.json. npm finds Bun, which may not be on the shell's PATH.
+  // npm sets this variable for a script of package.json. npm finds Bun even if Bun is not on the shell's PATH.
   if (process.env.npm_package_name === "tvs") return "npm run tvs --";
   const main = shown(fileURLToPath(getMainUrl()));
   return "Deno" in globalThis ? `deno run -A ${main}` : `bun ${main}`;
@@ -46,7 +46,7 @@ export function isRunnableFile(path: string): boolean {
   }
 }
 
-/** Writes a path for a shell, relative to the current folder if it is below that folder. */
+/** Quotes a path for a shell. A path below the current folder becomes a relative path. */
 function shown(path: string): string {
   const below = relative(process.cwd(), path);
   if (below.startsWith("..") || isAbsolute(below)) return quoteShellWord(path);

@@ -21,14 +21,14 @@ import { type ClientCertificateFacts, checkSettings, checkWebhookReceivers } fro
 
 /** The largest database, in bytes, whose pages are all checked without `--full`. The check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
-/** The small tables that the service cannot run without. They are checked in a large database too. */
+/** Small tables that the service needs. These tables are checked in a large database too. */
 const smallTables = "settings partners api_keys certificates signing_keys quota_windows imports".split(" ");
-/** How far the clock may be behind stored times, in ms. NTP may set a clock back by seconds. */
+/** How much later than the clock a stored time may be, in ms. NTP may set a clock back by seconds. */
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = ClientCertificateFacts & {
   readonly checks: readonly Check[];
-  /** The stored check value of the master key; null if no database exists, absent if it cannot be read. */
+  /** The stored check value of the master key; null if no database exists, absent if the database is unreadable. */
   readonly masterKeyCheck?: string | null;
   readonly isMissing?: boolean;
 };
@@ -67,7 +67,7 @@ function checkFile(file: string): Finding | null {
   try {
     if (hasSqliteHeader(realpathSync(file))) return null;
   } catch {
-    // An unreadable file fails the check as well.
+    // A file that cannot be read fails the check too.
   }
   return fail(`${file} is not a database`, "restore a backup");
 }
@@ -171,7 +171,7 @@ function checkClock(times: readonly number[], now: number): Finding {
   return fail(found, "set the clock (NTP) before the service signs again");
 }
 
-/** Checks that the native database engine loads, which the executable first unpacks into a temp folder. */
+/** Checks that the native database engine loads. The executable first unpacks the engine into a temp folder. */
 export async function checkDatabaseEngine(): Promise<Finding> {
   try {
     const connection = await openConnection(":memory:");

@@ -41,7 +41,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
-/** Formats the findings as a table, and the advice below it, because a terminal is too narrow for another column. */
+/** Formats the checks as a table, and the advice as a list below, because a column for advice would be too wide. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = formatList(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>

@@ -70,7 +70,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 
 const dayMs = 86_400_000;
 
-/** Reads id and signed time (ms) of the oldest attestation. @returns null if it is also the newest, which retention keeps */
+/** Reads the oldest attestation's id and signed time (ms). @returns null if it is also the newest, which always stays */
 export async function readOldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
   if (row === undefined || row.id === (await store.lastId())) return null;
@@ -78,7 +78,7 @@ export async function readOldestAttestation(store: LogStore) {
   return signed && { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }
 
-/** Checks that somebody with the master key set the retention, and that the service deletes what is too old. */
+/** Checks that the retention was set with the master key, and that the service deletes older attestations. */
 export function checkRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,

@@ -16,7 +16,7 @@ import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
-/** Free space below which the next import or backup may fill the disk. */
+/** With less free space than this, the next import or backup may fill the disk. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
 const fullBytes = mebibyte;
@@ -54,7 +54,7 @@ export function checkDataDirectory(config: Config): Finding {
   return ok(`${folder}, ${text}`);
 }
 
-/** Checks the master key. @param stored its check value; null if no database exists, undefined if unreadable */
+/** Checks the master key. @param stored its check value; null without a database, undefined if it is unreadable */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Finding {
   const { masterKeyFile: file, masterKey } = config;
   const own = "put back the master.key that belongs to this database";
@@ -77,7 +77,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   return ok(typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
-/** Checks that only the owner can read the database, its side files, its copies and the master key. */
+/** Checks that only the owner can read the databases, WAL files, locks and master keys in the data folder. */
 export function checkFileModes(config: Config): Finding {
   const folder = homeOf(config);
   if (!fs.existsSync(folder) || !fs.statSync(folder).isDirectory()) return ok("no files yet");
@@ -90,7 +90,7 @@ export function checkFileModes(config: Config): Finding {
   return warn(found, `chmod 600 ${open.join(" ")}`);
 }
 
-/** Checks the disk of the data folder. @param freeBytes gets a folder's free space */
+/** Checks the free space on the data folder's disk. @param freeBytes gets the free bytes on a folder's disk */
 export function checkDiskSpace(config: Config, freeBytes = freeBytesAt): Finding {
   let folder = homeOf(config);
   while (!fs.existsSync(folder)) folder = dirname(folder);
@@ -106,7 +106,7 @@ function freeBytesAt(folder: string): number {
   return Number(bavail) * Number(bsize);
 }
 
-/** Checks the temp folder where the executable unpacks its database engine. It must not be mounted `noexec`. */
+/** Checks the temp folder where the executable unpacks its database engine. The folder must not be mounted `noexec`. */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Finding {
   const folder = environment.BUN_TMPDIR || tmpdir();
   const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
@@ -125,8 +125,8 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
 }
 
 /**
- * Finds leftover copies of the database engine. Bun unpacks it once, under a name that anybody can compute. If another
- * user owns that name, each command unpacks and leaves a copy under a random name.
+ * Finds leftover copies of the database engine. Bun unpacks the engine once, to a path that anybody can compute. If
+ * another user's file has that path, each command leaves a copy with a random name.
  */
 function checkLeftEngines(folder: string, uid: number): Finding | null {
   const found = fs.readdirSync(folder).flatMap((name) => {
@@ -152,7 +152,7 @@ export function checkFileDescriptors(): Finding {
   return limit >= minDescriptors ? ok(`${limit} at once`) : warn(`${limit} at once`, advice);
 }
 
-/** Checks that the clock is synchronised: quotas, expiry at midnight and `iat` depend on it. */
+/** Checks that the clock is synchronised. Quotas, expiry at midnight and `iat` depend on the clock. */
 export async function checkTimeSync(): Promise<Finding> {
   if (fs.existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");
   if (!fs.existsSync("/run/systemd/system"))

@@ -18,11 +18,11 @@ import { checkRetention } from "./log.ts";
 /** How long to wait for DNS, in ms; the resolver's own timeout is longer. */
 const lookupMs = 5_000;
 const namesInOneLine = 5;
-/** The shortest prefix of a network of proxies. A shorter one would trust a large part of the Internet. */
+/** The shortest prefix of a trusted network, in bits. A shorter prefix would trust a large part of the Internet. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
 const measureMs = 200;
 const inFlight = 64;
-/** Signatures a second. With fewer, a batch of 100 takes longer than a caller waits. */
+/** With fewer signatures a second than this, a batch of 100 takes longer than a caller waits. */
 const slowPerSecond = 100;
 
 type Stored = ReadonlyMap<string, string>;
@@ -90,7 +90,7 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
   }
 }
 
-/** Makes the check of a signing engine. @param perSecond its signatures a second */
+/** Describes a signing engine, with a warning if it is slow. @param perSecond the engine's signatures a second */
 export function makeSigningFinding(
   signer: Pick<ServiceSigner, "engine" | "reason" | "lacksCryptoMb">,
   perSecond: number,
@@ -146,7 +146,7 @@ export type ClientCertificateFacts = {
 };
 const reportedMs = 24 * 3_600_000;
 
-/** Checks whose `Client-Cert` header is accepted. A certificate is public, so anybody could put it into the header. */
+/** Checks which proxies' `Client-Cert` header is accepted. Anybody can send a partner's certificate, which is public. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
   { certificates: registered = 0, unreadableAt = null, now }: ClientCertificateFacts & { now: number },

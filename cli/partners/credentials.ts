@@ -90,7 +90,7 @@ const issueKeyCommand = operatorCommand("partners key issue", {
   },
 });
 
-/** The most attestations that are counted for a revoked key. Counting so many takes some seconds. */
+/** The most attestations that are counted for a revoked key. Counting this many takes some seconds. */
 const maxLooked = 500_000;
 
 function usesText({ count, isAll, firstAt }: CredentialUsage, keyId: string): string {
@@ -121,7 +121,7 @@ const revokeKeyCommand = operatorCommand("partners key revoke", {
   },
 });
 
-/** Describes the credentials of a partner. @throws TvsError NOT_KNOWN */
+/** Reads a partner with the descriptions of its API keys and certificates. @throws TvsError NOT_KNOWN */
 export async function describeCredentials({ partners, clock }: CommandContext, partnerId: string) {
   const partner = await requirePartner(partners, partnerId);
   const isOwn = (one: { partnerId: string }) => one.partnerId === partnerId;

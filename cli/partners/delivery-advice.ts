@@ -1,4 +1,4 @@
-/** Explanations of a delivery's state, and the operator's next step. */
+/** Explains a delivery's state, and the operator's next step. */
 
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
@@ -70,7 +70,7 @@ function pendingStep(delivery: Delivery, situation: Situation): string {
   return fix === null ? wait : `${fix}; ${wait}`;
 }
 
-/** Why a delivery is held, and what releases it; null if it is not held. */
+/** Explains why a delivery is held, and which command releases it. @returns null if it is not held */
 export function explainHeldDelivery(
   { heldBy, partnerId }: Pick<Delivery, "heldBy" | "partnerId">,
   { endpoint }: Pick<Situation, "endpoint">,
@@ -90,7 +90,7 @@ export async function noteMissingService({ driver }: CommandContext): Promise<vo
   printNote("no service is running on this data; it will be sent when tvs serve is started");
 }
 
-/** Prints a note for each partner whose deliveries are held. @returns whether there is one */
+/** Prints a note for each partner whose deliveries are held. @returns whether a note was printed */
 export async function printHeld({ webhooks, clock }: CommandContext, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),

@@ -101,7 +101,7 @@ const addCommand = operatorCommand("partners add", {
   },
 });
 
-/** Names the page with which a partner begins. If the operator has set no issuer, its host is unknown. */
+/** Names the partner's getting-started page. Until the operator sets an issuer, the page's host is unknown. */
 function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: CommandContext): string {
   const path = "/v1/inter-agency/getting-started";
   if (hasSetIssuer) return `the partner's first page is ${issuer}${path}`;

@@ -47,11 +47,11 @@ type Question = {
   readonly name: string;
   readonly words: string;
   readonly hint: string;
-  /** The default, which Enter gives. Undefined: the answer is required. Empty: the question may be skipped. */
+  /** The default answer, which Enter gives. Undefined: an answer is required. Empty: Enter skips the question. */
   readonly usual: string | undefined;
 };
 
-/** Questions, in the order of the options in commands.json. Name and e-mail address belong to the setting `site`. */
+/** The questions, in the order of the options in commands.json. Name and e-mail address belong to the setting `site`. */
 const questions = Object.entries(words.init.options).map(([name, words]): Question => {
   if (name === "name") return { name, words, hint: "NAME", usual: undefined };
   if (name === "contact-email") return { name, words, hint: "ADDRESS", usual: "" };
@@ -110,7 +110,7 @@ function registerThere(config: Config): TvsError {
   return new TvsError("REFUSED", message);
 }
 
-/** Refuses root if a service is installed, whose user could not open root's files. @throws TvsError REFUSED */
+/** Refuses root if a service is installed, because its user could not open root's files. @throws TvsError REFUSED */
 function refuseRoot({ database }: Config, file: string | undefined): void {
   if (process.geteuid?.() !== 0 || database.kind !== "file" || file === undefined) return;
   const user = basename(file, ".env");
@@ -118,8 +118,8 @@ function refuseRoot({ database }: Config, file: string | undefined): void {
 }
 
 /**
- * Collects the answers from options and environment variables. At a terminal, asks for the missing ones.
- * @throws TvsError CONFIG_INVALID for a wrong option, USAGE if a required answer is missing, REFUSED if the input ends
+ * Collects the answers from options and environment variables. At a terminal, asks for missing answers.
+ * @throws TvsError CONFIG_INVALID for an invalid option, USAGE if a required answer is missing, REFUSED if the input ends
  */
 async function answersOf(flags: CommandLineOptions, environment: Environment): Promise<Answers> {
   const given: Record<string, string> = {};
@@ -134,13 +134,13 @@ async function answersOf(flags: CommandLineOptions, environment: Environment): P
   return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** Checks one answer. @throws TvsError CONFIG_INVALID for a wrong answer */
+/** Checks one answer. @throws TvsError CONFIG_INVALID for an invalid answer */
 function checkAnswer(name: string, answer: string): void {
   if (asked.has(name)) readServeConfig({ [name]: answer }, {});
   else siteOf({ name: "-", [name]: answer });
 }
 
-/** Answers open questions with their defaults. @throws TvsError USAGE if an answer is required */
+/** Answers open questions with their defaults. @throws TvsError USAGE for a question without a default */
 function usualAnswers(open: readonly Question[]): Record<string, string> {
   const missing = open.filter(({ usual }) => usual === undefined).map(({ name }) => `--${name}`);
   if (missing.length > 0)
@@ -201,7 +201,7 @@ function camelCaseNames(answers: Answers): Answers {
  * @throws TvsError REFUSED if the input ends before the last answer
  */
 async function askQuestions(open: readonly Question[]): Promise<Record<string, string>> {
-  // One reader for all questions, because it may already have read the answers to the next ones.
+  // One reader for all questions, because a reader may read ahead, up to the answers to later questions.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const lines = asked[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};

@@ -122,7 +122,7 @@ const importCommand = tvsCommand("keys import", {
   args: { file: operand(), ...yesArg, ...actorArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
-    // Checks the key with throw-away secrets, to refuse a wrong one before the register is opened.
+    // Checks the key with throw-away secrets, to refuse an invalid key before the register is opened.
     await importSigningKey(pem, deriveSecrets(generateMasterKey()), 0);
     await withRegister(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importSigningKey(pem, secrets, clock.now());

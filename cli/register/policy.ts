@@ -26,7 +26,7 @@ function readValidPolicy(file: string): Policy {
   try {
     return readPolicyFile(file);
   } catch (error) {
-    // For `policy check` an invalid policy is the answer "no", exit code 1. In other commands it has exit code 2.
+    // For `policy check` an invalid policy is the answer "no", exit code 1. For other commands the exit code is 2.
     if (isTvsError(error, "CONFIG_INVALID")) throw new TvsError("REFUSED", error.message, { cause: error });
     throw error;
   }

@@ -23,7 +23,7 @@ export function noRegisterError(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/** Whether a database file exists; true for a libSQL server. @throws TvsError REGISTER_CLOSED if it cannot be read */
+/** Whether a database file exists; true for a libSQL server. @throws TvsError REGISTER_CLOSED if this user may not look */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   try {
@@ -38,7 +38,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
   }
 }
 
-/** Refuses root in another user's folder: a link in it could lead to any file. @throws TvsError REGISTER_CLOSED */
+/** Refuses root in another user's folder, where a link could lead root to any file. @throws TvsError REGISTER_CLOSED */
 export function refuseForeignFolder({ dataDir, database }: Config): void {
   if (process.geteuid?.() !== 0) return;
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
@@ -57,7 +57,7 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** The present command with `sudo -u`, cut before its first value, which may be a secret or a NIN. */
+/** Writes the running command with `sudo -u`, cut before its first value, which may be a secret or a NIN. */
 function asUser(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
@@ -99,10 +99,10 @@ const registerVariables = Object.keys(registerAccessSettings).map((name) =>
 );
 
 /**
- * Adds the installed service's settings to the environment, if the command does not say which register it means. They
- * are read from the file that `TVS_SERVICE_SETTINGS` names, else from /etc/tvs/tvs.env.
- * @param all true adds every setting; otherwise only the register's location is added
- * @returns `file` is undefined if no settings were added
+ * Adds the installed service's settings to the environment, unless the command names a register. The settings are
+ * read from the file that `TVS_SERVICE_SETTINGS` names, else from /etc/tvs/tvs.env.
+ * @param all true adds every setting; false adds only the register's location
+ * @returns the environment, and the file of the added settings; undefined if none were added
  * @throws TvsError CONFIG_INVALID if ./data has a register too or other users can write the file; REGISTER_CLOSED if
  *   this user may not read the file
  */
@@ -133,7 +133,7 @@ export function addServiceSettings(
   return { file, environment: { ...settings, ...filled } };
 }
 
-/** Reads a settings file. Refuses one that other users can write: they could direct commands to their own register. */
+/** Reads a settings file. A file that other users can write is refused: they could direct commands to their register. */
 function readTrusted(file: string): string {
   let descriptor: number | undefined;
   try {

@@ -35,12 +35,12 @@ import { exitCodes, formatList, parseChoice, print } from "../terminal/output.ts
 import { actorArg } from "./operator-name.ts";
 import { fileFormatArgs } from "./teachers-map.ts";
 
-/** Rows that are looked up together, so that a libSQL server answers them in one round trip. */
+/** The number of rows that are looked up together, which a libSQL server answers in one round trip. */
 const width = 64;
 const maxRecordBytes = 64 * 1024;
-/** Maximum rows of a list, because all results are in memory until they are printed. */
+/** The most rows of a list. All results are in memory until they are printed. */
 const maxRows = 1_000_000;
-/** Maximum rows of a statement. One row more is collected, so that a longer list is refused and not cut. */
+/** The most rows of a statement. One more row is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
 export const rosterCommand = operatorCommand("roster", {
@@ -107,7 +107,7 @@ function namesText(differing: number): string {
   return differing === 0 ? "" : `, ${differing} under another name than the registered one`;
 }
 
-/** Refuses a list with faulty rows: a statement must cover every row. @throws TvsError INPUT_UNREADABLE */
+/** Refuses a list with faulty rows, because a statement must cover every row. @throws TvsError INPUT_UNREADABLE */
 function refuseFaultyRows(file: string, results: readonly RosterRowResult[]): void {
   const bad = results.find(({ error }) => error !== null);
   if (bad === undefined) return;

@@ -28,9 +28,9 @@ export const serveArgs: ArgDefinitions = Object.fromEntries(
 );
 
 /**
- * Reads the settings in force for a command: its options, else the stored values, else the defaults.
- * @param defaultIssuer the URL at which a starting service listens, the issuer if none was ever set; null if the
- *   service must have a configured issuer
+ * Reads the settings in force. A command's option takes precedence over the stored value, which replaces the default.
+ * @param defaultIssuer the issuer if none was ever set, such as the URL at which a starting service listens; null if
+ *   an issuer must have been set
  * @throws TvsError CONFIG_INVALID, INPUT_UNREADABLE
  */
 export async function readSettingsInForce(
@@ -64,7 +64,7 @@ export async function readSettingsInForce(
   };
 }
 
-/** Reads whether a database is live or a sandbox; its first command stores this. @throws TvsError REFUSED */
+/** Reads the kind of a database's API keys: live, or test for a sandbox. @throws TvsError REFUSED for the other kind */
 export async function readKeyKind(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
   const stored =
     (await settings.read()).get("environment") ??

@@ -106,7 +106,7 @@ function readingOf({ delimiter, encoding, sheet, map }: ArgValues<typeof importA
 
 function importExtract(file: string, reading: Reading, config: Config, options: ImportOptions) {
   return withRegister(config, async (operator) => {
-    // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost ones.
+    // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost teachers.
     await logWriterOf(operator).reconcile();
     const { settings } = operator;
     const input = {

@@ -59,7 +59,7 @@ export const listTeachersCommand = operatorCommand("teachers list", {
 export const findTeachersCommand = operatorCommand("teachers find", {
   args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
-    // A character has up to four bytes in UTF-8; two more for the line end.
+    // A character has up to four bytes in UTF-8, and the line end has up to two.
     term === "-"
       ? readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" })
       : term,

@@ -64,7 +64,7 @@ const exportCommand = operatorCommand("teachers export", {
         bar.show(counts.teachers);
         yield piece.text;
       }
-      // Writes no file of a header alone, which would look like the export of an empty register.
+      // Writes no file with a header alone, which would look like the export of an empty register.
       if (counts.teachers === 0)
         throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
     }
@@ -188,7 +188,7 @@ async function change(action: TeacherAction, operator: CommandContext, args: Cha
 
 type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
-/** Lists the partners that got the answer VALID. Runs after the revocation, to include answers just before it. */
+/** Lists the partners that got the answer VALID. Runs after the revocation, to include answers until then. */
 async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
   const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
   return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
@@ -238,7 +238,7 @@ const historyCommand = operatorCommand("teachers history", {
 
 const movedTo = (from: string | undefined, to: string) =>
   from === undefined || from === to ? to : `${from} -> ${to}`;
-/** Makes a column of changes; its cells are empty in lines of events, which have no actor or statuses. */
+/** Makes the column of a value that only changes have. Its cells are empty in the lines of events. */
 const ofChange = (cell: (line: HistoryLine & { type: "change" }) => Cell) => (line: HistoryLine) =>
   line.type === "event" ? "" : cell(line);
 

@@ -1,4 +1,4 @@
-/** Reads workbooks in a child process. Only killing it can end a regular expression that runs too long. */
+/** Reads workbooks in a child process. Only killing a process can end a regular expression that runs too long. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,13 +21,13 @@ const watchMs = 50;
 
 type Answer = Sheet | { readonly error: { readonly line: number; readonly message: string } };
 
-/** Makes a reader that starts a process for each workbook. @param entry the program's main.ts */
+/** Makes a reader that starts a process for each workbook. @param entry the URL of main.ts */
 export function makeSheetReader(entry: URL): SheetReader {
   return async (file, options) => {
     const asked = JSON.stringify({ ...options, isText: typeof file === "string" });
     const [command, before] = commandOf(entry);
     const child = spawn(command, [...before, workbookWord, asked], { stdio: ["pipe", "pipe", "ignore"] });
-    // Ignores the broken pipe of a child that was killed; the missing answer is reported below.
+    // Ignores the broken pipe of a killed child, whose missing answer is reported below.
     child.stdin.on("error", () => {});
     child.stdin.end(file);
     const closed = once(child, "close");

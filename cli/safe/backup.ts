@@ -72,7 +72,7 @@ const makeCommand = tvsCommand("backup", {
     const { path: file } = prepareOutputFile({ flag: "FILE", path, force: replace, config });
     const unfinished = keep === undefined ? [] : await dropUnfinished(file);
     announceWork("copying and checking", source);
-    // A backup needs no master key.
+    // Opens only the file, because a backup needs no master key.
     const driver = await openDatabaseFile({ file: source });
     const facts = await runAndCloseDriver(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
@@ -85,7 +85,7 @@ const makeCommand = tvsCommand("backup", {
   },
 });
 
-/** From this size in bytes, work on a file is announced. */
+/** The size, in bytes, from which work on a file is announced. */
 const leastBytes = 32 * 1024 * 1024;
 
 /** Announces long work at a terminal. The work blocks the process, so a progress bar could not move. */
@@ -94,7 +94,7 @@ function announceWork(work: string, file: string): void {
   if (isProgressShown() && bytes >= leastBytes) printNote(`${work} ${Math.round(bytes / 1e6)} MB`);
 }
 
-/** Prints the deleted files. Files with a future time also set exit code 1: nobody reads the output of a good run. */
+/** Prints the deleted files. A file with a future time also sets exit code 1, which a timer reports to the operator. */
 function noteDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
   const { deleted = [], ahead = [], unfinished = [] } = dropped;
   if (unfinished.length > 0)
@@ -147,7 +147,7 @@ export const backupCommand: TvsCommand = {
   subCommands: byName(verifyCommand),
 };
 
-/** Chooses the path of a backup. The name is the time in seconds; if it is taken, this waits for the next second. */
+/** Chooses a backup's path, named by the time in seconds. If the path exists, this waits for the next second. */
 export async function chooseBackupPath(dir: string, config: Config): Promise<string> {
   const folder = resolve(dir);
   // A missing folder is not created, because it may be a share that is not mounted.
@@ -183,7 +183,7 @@ function ownAmong(names: Iterable<string>, path: string): { name: string; at: nu
     .map((name) => ({ name, at: Date.parse(name.replace(form, "$1-$2-$3T$4:$5:$6Z")) }));
 }
 
-/** Deletes the partial files of killed backups, not of running ones. @returns the paths of these backups */
+/** Deletes the partial files of killed backups, but not of running backups. @returns the paths of the killed backups */
 async function dropUnfinished(path: string): Promise<string[]> {
   const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
   const dropped: string[] = [];
@@ -200,8 +200,8 @@ async function dropUnfinished(path: string): Promise<string[]> {
 }
 
 /**
- * Deletes all but the newest `keep` backups, by their names, and never the one at `path`. Files that do not begin as a
- * database, or whose time is in the future, are neither counted nor deleted.
+ * Deletes all but the newest `keep` backups, by the times in their names, and never the new backup at `path`. Files
+ * that do not begin as a database, or whose time is in the future, are neither counted nor deleted.
  */
 function dropOlder(path: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {
   const folder = dirname(path);

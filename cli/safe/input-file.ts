@@ -7,7 +7,7 @@ import { printNote } from "../terminal/output.ts";
 
 /**
  * Reads a file, pipe or device.
- * @param called the file's name in messages @param maxMiB its limit; keys, certificates and policies have kilobytes
+ * @param called the file's name in messages @param maxMiB the largest size; keys, certificates and policies have KiB
  * @throws TvsError INPUT_UNREADABLE
  */
 export function readSmallFile(file: string, called = file, maxMiB = 1): Buffer {
@@ -46,8 +46,8 @@ export async function readStdin(maxBytes: number): Promise<Uint8Array | null> {
 }
 
 /**
- * Reads one line from standard input. At a terminal it says what to type.
- * @param called what to type @param wanted what must be there, for the refusal of longer input @throws TvsError USAGE
+ * Reads one line from standard input. At a terminal it first prints what to type.
+ * @param called the name of what to type @param wanted the expected input, for the refusal of longer input @throws TvsError USAGE
  */
 export async function readLine(called: string, { maxBytes, wanted }: { maxBytes: number; wanted: string }) {
   if (process.stdin.isTTY === true) printNote(`type ${called}, then Enter and Ctrl-D`);

@@ -7,7 +7,7 @@ import { errorCodeOf, placeNewFile, replaceFile, writeTemporaryFile } from "../.
 
 type OutputFile = {
   readonly path: string;
-  /** Writes the file, whose name appears only when it is complete. @throws TvsError REFUSED */
+  /** Writes the file. The name appears only when the content is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;
 };
 
@@ -19,7 +19,7 @@ type OutputRequest = {
   readonly inputs?: readonly string[];
 };
 
-/** The endings of the files beside a database that belong to it. */
+/** What follows the database's name in the names of the files that belong to the database. */
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
@@ -114,11 +114,11 @@ function tryFolder(path: string, flag: string): void {
   }
 }
 
-/** Writes the file. If another program took its name during the work, the output keeps its temporary name. */
+/** Writes the file. If another program took the file's name during the work, the output keeps its temporary name. */
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   const temporary = await writeTemporaryFile(path, content).catch((cause) => {
     const code = errorCodeOf(cause);
-    // The content could not be produced, so this is not an error of the file.
+    // An error of the content's source, not of the file, is passed on.
     if (code === "" || isTvsError(cause)) throw cause;
     const message = `${path} could not be written (${code}); check its folder and the disk`;
     throw new TvsError("REFUSED", message, { cause });

@@ -38,7 +38,7 @@ export const restoreCommand = tvsCommand("restore", {
         args,
         `${target} will be replaced by the backup, and everything that changed since the backup was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
       );
-    // The folder is made after all checks, so that a refused backup makes none.
+    // The folder is made after all checks, so that a refused restore makes no folder.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     const made: { settled?: Awaited<ReturnType<typeof continueLogAfterRestore>> } = {};
@@ -65,7 +65,7 @@ export const restoreCommand = tvsCommand("restore", {
       restoreText({ ...shown, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
-    // This is printed last, where the operator reads it: it has to be done before anything else.
+    // The missing master key is printed last, where the operator reads it, because it must be put back first.
     if (args.json !== true) for (const line of first) printNote(line);
   },
 });

@@ -39,7 +39,7 @@ export async function unlockSecrets(config: Config, settings: SettingsStore): Pr
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-/** Reads the text of the master key, from the environment or from its file. */
+/** Reads the text of the master key from the environment, else from its file. @returns undefined without either */
 export function findMasterKey(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
@@ -57,7 +57,7 @@ function readMasterKey(file: string): string | undefined {
   }
 }
 
-/** Makes the file of a new master key, complete or not at all. If another command made it first, that key is used. */
+/** Makes the file of a new master key, complete or not at all. If another command was first, that key is used. */
 async function createMasterKey(file: string): Promise<string> {
   const text = generateMasterKey();
   let temporary: string | undefined;
@@ -73,7 +73,7 @@ async function createMasterKey(file: string): Promise<string> {
   }
 }
 
-/** Makes the data folder with mode 0700. @throws TvsError STORE_READ_ONLY */
+/** Makes the data folder and the database's folder, with mode 0700. @throws TvsError STORE_READ_ONLY */
 export function ensureDataDir({ dataDir, database }: Config): void {
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
     try {

@@ -49,8 +49,8 @@ export async function prepareSandbox(
 }
 
 /**
- * The demo partner's key, the same at every start while the key is live. The key is stored before the partner is added, so
- * that after a kill between the two the next start uses it.
+ * Gets the demo partner's API key, which stays the same while it is live. The key is stored before the partner is added.
+ * After a kill between these two steps, the next start uses the stored key.
  */
 async function demoKey({ partners, settings, secrets, clock, keyKind }: CommandContext): Promise<string> {
   const options = { kind: keyKind, secrets, now: clock.now() };
@@ -62,7 +62,7 @@ async function demoKey({ partners, settings, secrets, clock, keyKind }: CommandC
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, keyKind));
   if (known !== undefined && isKeyLive(known, options.now)) return key;
-  // The stored key has expired or was revoked. A partner with two live keys cannot get another one.
+  // The stored key has expired or was revoked. A partner with two live keys cannot get a third key.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;
   return store(text);
@@ -153,7 +153,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Opens the sandbox for a command that works only there. `--sandbox` may be left out.
+ * Opens the sandbox for a command that works only there. The operator may leave out `--sandbox`.
  * @throws TvsError REGISTER_MISSING, REFUSED for a live register
  */
 export async function withSandbox<T>(args: object, run: (operator: CommandContext) => Promise<T>) {

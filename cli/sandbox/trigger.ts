@@ -10,7 +10,7 @@ import { noteMissingService } from "../partners/delivery-advice.ts";
 import { formatRecord, hint, parseChoice, print, printNote } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
-/** How many of the newest deliveries are searched for those of the event. In a sandbox an event has fewer. */
+/** How many of the newest deliveries are searched for the event's deliveries. In a sandbox an event has fewer. */
 const maxDeliveries = 100;
 
 export const triggerCommand = tvsCommand("trigger", {

@@ -1,4 +1,4 @@
-/** `tvs console`, which prints a link to the operator's console, and the console's port, `tvs serve --admin-port`. */
+/** The command `tvs console`, which prints a link to the operator's console, and the console's port in `tvs serve`. */
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -41,7 +41,7 @@ export const consoleCommand = operatorCommand("console", {
   },
 });
 
-/** The console's port, taken before the register is opened. It listens, and has nothing to serve until `open` is called. */
+/** The console's port, which listens before the register is opened. Requests wait until `open` is called. */
 export type ConsolePort = Awaited<ReturnType<typeof listenOnConsolePort>>;
 
 /** The console is reachable from this machine only; no option changes that. */
@@ -103,7 +103,7 @@ function createAdmin(open: RunningService, { config, history, location }: Parts)
   return createAdminApp({ sources, sessions });
 }
 
-/** The options with which a command finds this service's data, whatever folder it is run in. */
+/** Makes the options with which a command that runs in any folder finds this service's data. */
 function dataOptions({ dataDir, database, sandbox }: Config): string[] {
   const options = ["--data", dataDir, ...(sandbox ? ["--sandbox"] : [])];
   if (hasDefaultDatabase({ dataDir, database, sandbox })) return options;

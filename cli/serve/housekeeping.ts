@@ -1,4 +1,4 @@
-/** A service's background work: sending webhooks and, on the leading node only, the work that one node does for all. */
+/** The background work of `serve`: every node sends webhooks; only the leader does the work that one node must do. */
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
@@ -20,7 +20,7 @@ import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type CommandContext, createStores, type Stores } from "../open.ts";
 
-/** How often a node checks whether the leader's lease is free, and how often the leader renews it. */
+/** How often a node checks whether the leader's lease is free, and how often the leader renews the lease. */
 const [pollIntervalMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
 /** The most records that one commit deletes: a commit blocks the event loop, and callers' commits wait for it. */
@@ -32,13 +32,13 @@ type LeaderOptions = {
   readonly configuration: Configuration;
   /** While true, the node does not lead: with a wrong clock it would expire licences or delete attestations too early. */
   readonly isClockWrong: () => boolean;
-  /** Called if the evidence log cannot be extended, or its checkpoint not signed. */
+  /** Called if the evidence log cannot be extended, or a checkpoint cannot be signed. */
   readonly onLogError: (error: unknown) => void;
 };
 
 const noWork = async () => {};
 
-/** Does the leader's work: over a file always, over a libSQL server while this node has the lease. @returns what ends it */
+/** Does the leader's work: always over a file, over a libSQL server while this node has the lease. @returns the stop */
 export function startLeaderWork(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
   const { driver } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
@@ -115,8 +115,8 @@ async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, cl
 type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };
 
 /**
- * Starts the webhook sender with the database's clock: with its own, a node whose clock is ahead would take over
- * deliveries whose lease another node still holds. @returns a function that stops the sender; it may be called twice
+ * Starts the webhook sender with the database's clock. With its own clock, a node that is ahead would send deliveries
+ * that another node still leases. @returns a function that stops the sender; it may be called twice
  */
 export function startWebhookSending(
   { driver, stores, secrets, keyKind, clock: own }: CommandContext,

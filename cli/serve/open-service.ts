@@ -50,12 +50,12 @@ import { startLeaderWork, startWebhookSending } from "./housekeeping.ts";
 
 export type RunningService = Awaited<ReturnType<typeof openService>>;
 
-/** How often a service polls for what commands changed; less often on a libSQL server, where each poll is a request. */
+/** How often a service polls for changes by commands; less often on a libSQL server, where each poll is a request. */
 const refreshMs = { embedded: 200, remote: 500 } as const;
-/** How often a node compares database and pinned checkpoint, in milliseconds. */
+/** How often a node compares the database with the pinned checkpoint, in milliseconds. */
 const reconcileMs = 500;
 // A health probe costs a signature, so its outcome is repeated for half a second. Health must be 503 within two seconds
-// of a failure; both times together are shorter.
+// of a failure; the sum of both times is shorter.
 const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**
@@ -76,7 +76,7 @@ export async function openService(
     ...options,
     commits: { onGroup: counters.committed, moreComing: () => signer?.whenSettled() },
   });
-  /** Functions that each stop one part of the service; they are called in the reverse order. */
+  /** Functions that each stop one part of the service. They are called in reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];
   const closeParts = async () => {
     for (const stop of stops.toReversed()) await stop();
@@ -112,7 +112,7 @@ export async function openService(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchEventLoopLag(counters),
       startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
-      // So each node pins what the leader signs, and notices an old copy of the database.
+      // Each node thus pins the leader's checkpoints, and notices an old copy of the database.
       startRepeating(logWriterOf(operator).reconcile, { everyMs: reconcileMs, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
@@ -124,7 +124,7 @@ export async function openService(
       clockAheadMs,
       signer: opened,
       isDiskRefusing: disk.isRefusing,
-      /** Stops sending webhooks once the attempts under way have ended. `close` does so too; a call before it saves time. */
+      /** Stops sending webhooks after the attempts under way. `close` also does this; calling it earlier saves time. */
       stopSending,
       close: () => stopSending().then(closeParts),
     };
@@ -137,7 +137,7 @@ export async function openService(
 const start = (data: OpensslOptions) => new Worker(getMainUrl(), { workerData: { role: "signer", ...data } });
 
 /**
- * Locks the database file; on a libSQL server, checks the settings of the services that run there.
+ * Locks the database file. On a libSQL server, it compares the settings with those of the other running services.
  * @throws TvsError DATABASE_IN_USE if a service has the file open, REFUSED if issuer or time zone differ
  */
 async function admit({ driver, stores, settingsInForce, remembered, clock }: CommandContext): Promise<void> {
@@ -225,7 +225,7 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
   );
   return (proxy) => {
     if (!warn({ proxy })) return;
-    // Other parts of the service report a database that refuses writes.
+    // Ignores an error, because other parts of the service report a database that refuses writes.
     settings.write({ [unreadableCertificateSettingName]: isoTime(clock.now()) }).catch(() => undefined);
   };
 }
@@ -235,7 +235,7 @@ function logClock({ result, found, advice }: Finding): void {
   write(found, advice === null ? {} : { advice });
 }
 
-/** Makes health's probe, which repeats its last outcome for a short time. */
+/** Makes the probe of `/health`, which repeats its last outcome for half a second. */
 function createProbe(clock: Clock, tryAll: () => Promise<void>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
   const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
@@ -247,7 +247,7 @@ function createProbe(clock: Clock, tryAll: () => Promise<void>): () => Promise<v
   };
 }
 
-/** Polls for what commands changed; an error is logged once. @returns a function that ends the polling */
+/** Polls for changes by commands, and logs an error once. @returns a function that ends the polling */
 function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (error: TvsError) => void) {
   let failure = "";
   async function look(): Promise<void> {

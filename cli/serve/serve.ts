@@ -37,14 +37,14 @@ export const serveCommand = tvsCommand("serve", {
   },
 });
 
-/** The settings of `serve`: flags first, then environment, then what `tvs init` stored. A sandbox ignores what is stored. */
+/** Reads `serve`'s settings: options, else environment, else what `tvs init` stored. A sandbox reads nothing stored. */
 async function serveConfig(flags: CommandLineOptions, environment: Environment): Promise<ServeConfig> {
   const config = serveConfigOf(flags, environment);
   const stored = config.sandbox ? null : await readStoredSettings(config);
   return stored === null ? config : readServeConfig(flags, environment, stored);
 }
 
-/** The lowest level that is logged. A sandbox at a terminal logs only warnings, so that its introduction stays visible. */
+/** Chooses the lowest level that is logged. A sandbox at a terminal logs only warnings, so that its introduction stays visible. */
 function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLevel {
   if (TVS_LOG_LEVEL === "debug") return "debug";
   return sandbox && process.stderr.isTTY === true ? "warning" : "info";
@@ -55,11 +55,11 @@ const [startPatienceMs, lossPatienceMs] = [5_000, 10_000];
 
 /**
  * Runs the service until a signal, and then until all calls in flight are answered. The port is opened first, so that a
- * busy port fails before anything is made, and because the default issuer contains it. @throws TvsError if it cannot start
+ * busy port fails before anything is made, and because the default issuer contains the port. @throws TvsError if it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
   configureLog((line) => process.stderr.write(line), logLevelOf(config, environment));
-  // Comes before the rest of the start, so that a signal never ends the process at once.
+  // Comes before the rest of the start, so that a signal never ends the process immediately.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<HttpApp>();
@@ -79,7 +79,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { operator, service } = open;
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
-    // A killed service leaves the file with its console's port.
+    // Deletes the file with the console's port, which a killed service may have left.
     if (consolePort === undefined) discardFile(consolePortPathOf(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
@@ -107,7 +107,7 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
   return null;
 }
 
-/** Exits if a start has not finished five seconds after a signal. Nothing is lost: it has not answered any call. */
+/** Exits if a start has not finished five seconds after a signal. Nothing is lost, because no call was answered. */
 function giveUpStart(isOpen: () => boolean): void {
   setTimeout(() => {
     if (isOpen()) return;
@@ -154,7 +154,7 @@ function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
   return { port, cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one changes nothing. */
+/** Resolves at the first SIGTERM or SIGINT. Further signals change nothing. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));

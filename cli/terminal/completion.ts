@@ -18,7 +18,7 @@ import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 import { parseChoice, print } from "./output.ts";
 
-/** The completion scripts by shell. Each runs `tvs __complete WORDS` and offers the lines that this prints. */
+/** The completion scripts by shell. Each script runs `tvs __complete WORDS` and offers the printed lines. */
 export const completionScripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(completionScripts) as (keyof typeof completionScripts)[];
@@ -43,8 +43,8 @@ type Words = readonly string[];
 type Candidate = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that may be at the cursor, one a line. If none is printed, the shell offers files.
- * @param words those up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
+ * Prints the words that complete the word at the cursor, one a line. If none is printed, the shell offers files.
+ * @param words the words up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
 export async function printCompletions(root: TvsCommand, words: Words): Promise<number> {
   const found = await findCompletions(root, words).catch((): Candidate[] => []);
@@ -54,7 +54,7 @@ export async function printCompletions(root: TvsCommand, words: Words): Promise<
   return 0;
 }
 
-/** Lists the words that may replace the last one, which may be incomplete. */
+/** Lists the words that complete the last word, which may be empty. */
 export async function findCompletions(root: TvsCommand, words: Words): Promise<Candidate[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
@@ -64,7 +64,7 @@ export async function findCompletions(root: TvsCommand, words: Words): Promise<C
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-/** Lists the words that may follow `tvs help`: topics and other commands, or after `--print` the files. */
+/** Lists the words that may follow `tvs help`: topics and commands; after `--print`, files. */
 async function helpOffers({ command, operands, open }: Line, root: TvsCommand): Promise<Candidate[]> {
   if (open !== null)
     return Object.keys((await import("./manual.ts")).printableFiles).map((name) => [name, ""]);
@@ -83,7 +83,7 @@ type Line = {
   readonly isHelp: boolean;
 };
 
-/** Finds the command of the words before the cursor, and what kind of word comes next. */
+/** Finds which command the words before the cursor name, and which kind of word comes next. */
 async function readLine(root: TvsCommand, words: Words): Promise<Line> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
@@ -147,7 +147,7 @@ async function values(command: TvsCommand, name: string, begun: string, words: W
   return left.map((one) => [`${before}${one}`, ""]);
 }
 
-/** Reads ids from the database. A Tab must not make a data directory, and must not wait. */
+/** Reads ids from a database file. Completion must not make a data directory, and must not wait for a server. */
 async function lookUp(find: IdReader, words: Words): Promise<Candidate[]> {
   const text = { type: "string" } as const;
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;

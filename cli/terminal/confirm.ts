@@ -38,7 +38,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
 
 const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
-/** Reads the first line of standard input. @returns null if it is empty, as when a timer runs the command */
+/** Reads the first line of standard input. @returns null without input, for example if a timer runs the command */
 function waitingAnswer(): Promise<string | null> {
   const { stdin } = process;
   return new Promise((resolve) => {

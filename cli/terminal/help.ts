@@ -17,7 +17,7 @@ import { chooseTextWidth, escapeUnprintable, exitCodeOf, hang, wrapText } from "
 type Line = readonly [name: string, meaning: string];
 
 const gap = 2;
-/** The narrowest column for descriptions, in characters. In a narrower terminal they are printed below the names. */
+/** The narrowest column for descriptions, in characters. If less is left, descriptions are printed below the names. */
 const leastMeaningWidth = 40;
 
 const firstSteps = `  tvs serve --sandbox                          try it, with made-up teachers
@@ -93,7 +93,7 @@ async function commandLines(commands: CommandLoaders): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description } = await load();
-      // A list of commands has the first sentence of each description. The command's own help has all of it.
+      // A list of commands has the first sentence of each description, the command's own help has all sentences.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),
   );

@@ -10,16 +10,16 @@ export function choiceOption<const T extends string>(choices: readonly T[], desc
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }
 
-/** Defines an option whose value is `all`, or a list of known words. @param words its description */
-export function listOption<const T extends string>(known: readonly T[], words: string) {
+/** Defines an option whose value is `all`, or some of the known words. @param description its text in `--help` */
+export function listOption<const T extends string>(known: readonly T[], description: string) {
   const read = (text: string, flag: string) => parseWordList(text, flag, known);
   return {
-    ...option("all|A,B", `${words}, separated by commas`, read),
+    ...option("all|A,B", `${description}, separated by commas`, read),
     values: { listOf: ["all", ...known] },
   };
 }
 
-/** Defines an option such as `--since`. @param which how the option's help begins, such as `Only those made` */
+/** Defines an option such as `--since`. @param which the beginning of its text in `--help`: `Only those made` */
 export function sinceOption(which: string) {
   const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
   return option("TIME", words, readSince);

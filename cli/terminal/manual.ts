@@ -9,18 +9,18 @@ import { manualTopicGroups, manualTopics, parseTopicLink } from "../../src/manua
 import type { TvsCommand } from "../command.ts";
 import { chooseTextWidth, exitCodes, formatHeading, formatTable, hang, wrapText } from "./output.ts";
 
-/** The files that `tvs help --print` writes for an operator who has the executable alone. */
+/** The files that `tvs help --print` prints, for an operator who has only the executable. */
 export const printableFiles: Readonly<Record<string, string>> = {
   "alerts.yml": alerts,
-  // For the compiler this import is the file's parsed value; at run time it is a text.
+  // The compiler types this import as the parsed JSON, but at run time it is a text.
   "grafana-dashboard.json": String(dashboard),
 };
 
 type Explain = (words: readonly string[]) => Promise<number>;
 
 /**
- * Runs `tvs help WORDS`: prints the list of topics, a page, a command's help, or both if a topic and a command share a
- * name. @returns the exit code @throws TvsError USAGE if a word names neither
+ * Runs `tvs help WORDS`: prints the list of topics, a page, or a command's help. If a topic and a command have the same
+ * name, both are printed. @returns the exit code @throws TvsError USAGE if a word names neither
  */
 export async function runHelp(words: readonly string[], root: TvsCommand, explain: Explain): Promise<number> {
   const [word] = words;
@@ -43,7 +43,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   const meant = suggestion(word, [...commands, ...names]);
   if (meant !== "") throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
   return explain(words).catch((error) => {
-    // That message lists all commands. A list of topics helps more here.
+    // The error's message lists all commands, but a list of topics helps more here.
     if (!isTvsError(error, "USAGE") || !error.message.includes("; its commands: ")) throw error;
     throw new TvsError("USAGE", `there is no command or topic "${word}"; the topics are ${names.join(", ")}`);
   });
@@ -98,7 +98,7 @@ function list({ items, ordered, start }: Tokens.List): string {
 
 function tableOf({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
-  // Output to a pipe is mostly read in a pager, so tables have a terminal's width there too.
+  // A pager often reads output to a pipe, so tables have a terminal's width there too.
   return formatTable(cells(header), rows.map(cells), { isTTY: true, columns: chooseTextWidth() });
 }
 

@@ -24,7 +24,7 @@ function escaped(character: string): string {
     .join("");
 }
 
-/** Exit codes (decision D1.2). 0: done, or all is valid. 1: refused, or one is not valid or not known. 2: undecided. */
+/** Exit codes (decision D1.2). 0: done, or all is valid. 1: refused, or one is invalid or unknown. 2: undecided. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
 
 const undecidedCodes: readonly ErrorCode[] = [
@@ -52,7 +52,7 @@ export function print(args: Asked, value: unknown, human: () => string): void {
 export function printNote(words: string): void {
   // A note may quote text from the database, whose control characters must not reach the terminal.
   const lines = words.split("\n").map(escapeUnprintable);
-  // A terminal breaks long lines within words. A command in the note could not be pasted then.
+  // A terminal breaks long lines within words, and a command that is broken cannot be pasted.
   const shown = process.stderr.isTTY === true ? lines.map(wrapNote) : lines;
   process.stderr.write(ensureLineEnd(shown.join("\n")));
 }
@@ -82,8 +82,8 @@ const leastWrappedWidth = 24;
 const columnGap = 2;
 
 /**
- * Makes a table that fits the terminal. In a pipe or file every row is one line, for `grep` and `cut`. No cell is cut, so
- * that an id can be pasted. If the table is too wide, sentences are wrapped, or else each row becomes a block of lines.
+ * Makes a table. In a pipe or file every row is one line, for `grep` and `cut`. At a terminal, the widest column of
+ * texts with spaces is wrapped if necessary; if that is not enough, each row becomes a block of lines. No cell is cut.
  */
 export function formatTable(
   head: readonly string[],
@@ -102,7 +102,7 @@ export function formatTable(
 
 const widest = (texts: readonly string[]): number => Math.max(...texts.map((one) => stringWidth(one)));
 
-/** Wraps the widest column of sentences, to save `excess` columns. @returns null if that leaves too little room */
+/** Wraps the widest column of texts with spaces, to save `excess` characters. @returns null if it gets too narrow */
 function wrapSentences(rows: Rows, widths: readonly number[], excess: number): Rows | null {
   const isText = (index: number) => rows.some((row) => row[index]?.includes(" "));
   const texts = widths.map((one, index) => (isText(index) ? one : 0));
@@ -153,13 +153,13 @@ export function hang(start: string, text: string, options: Hanging = {}): string
   return start + wrapText(text, width - indent, `\n${" ".repeat(indent)}`);
 }
 
-/** Wraps text between words. A long word stays whole, for copying, and a number stays with the word that it counts. */
+/** Wraps text between words. A long word stays whole, so that it can be copied; a number stays with the next word. */
 export function wrapText(text: string, width = chooseTextWidth(), lineBreak = "\n"): string {
   const joined = text.replace(/(?<=\d) (?=\p{L})/gu, noBreak);
   return wrapAnsi(joined, width).replaceAll(noBreak, " ").replaceAll("\n", lineBreak);
 }
 
-/** A character for private use that replaces a space, so that no line breaks there. */
+/** A private-use character, which replaces a space at which no line may break. */
 const noBreak = "\ue000";
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
@@ -194,7 +194,7 @@ export function formatRecord(members: Readonly<Record<string, Cell>>): string {
   return lines.join("\n");
 }
 
-/** Returns the width for texts, in characters: that of the terminal, but 40 to 100; 80 without a terminal. */
+/** Returns the width for texts, in characters: the terminal's, at least 40 and at most 100; 80 without a terminal. */
 export function chooseTextWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
   return Math.min(Math.max(columns, 40), 100);
 }
@@ -204,7 +204,7 @@ export function wrapSentence(sentence: string): string {
   return process.stdout.isTTY === true ? wrapText(sentence) : sentence;
 }
 
-/** Removes the milliseconds of a time, to save columns in tables. `--json` and records show them. */
+/** Removes the milliseconds of a time, to make tables narrower. */
 function toSecond(text: string): string {
   return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
 }
@@ -247,7 +247,7 @@ export function parseWordList<T extends string>(text: string, flag: string, know
   throw new TvsError("USAGE", `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${meant}`);
 }
 
-/** Reads one of a few words, ignoring case. @throws TvsError USAGE with the words, and the one probably meant */
+/** Reads one of the words `choices`, ignoring case. @throws TvsError USAGE with these words and a suggestion */
 export function parseChoice<T extends string>(text: string, flag: string, choices: readonly T[]): T {
   const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;

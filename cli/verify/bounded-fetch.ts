@@ -1,4 +1,4 @@
-/** Fetches from a log's server, which may not answer, send without an end, or redirect. */
+/** Fetches from a log's server with limits, because the server may be slow, send endlessly or redirect. */
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { readBoundedStream } from "../../src/partner/bytes.ts";

@@ -20,7 +20,7 @@ const mebibyte = 1024 * 1024;
 const readBytes = mebibyte / 2;
 /** An input up to this size is read whole. The lines of a larger input are verified while they are read. */
 const wholeBytes = 8 * mebibyte;
-/** The largest JSON document, and the longest line. Parsed, it takes about twelve times its size in memory. */
+/** The most bytes of a JSON document or a line. Parsed, a document takes about twelve times its size in memory. */
 export const maxDocumentBytes = 32 * mebibyte;
 
 const canonicalPath = (path: string) => realpath(path).catch(() => path);
@@ -32,7 +32,7 @@ async function* readFileBytes(path: string): InputChunks {
 
 /**
  * Opens a file, or every regular file of a folder, sorted by name. A folder inside the folder gives FOLDER_NESTED. A pipe is
- * read only if it is named, as in `tvs verify <(gunzip -c archive.gz)`.
+ * read only if the command line names it, as in `tvs verify <(gunzip -c archive.gz)`.
  */
 async function* openPath(path: string, skipped: ReadonlySet<string>, isNamed = true): AsyncGenerator<Source> {
   const about = await stat(path).catch(() => null);
@@ -46,7 +46,7 @@ async function* openPath(path: string, skipped: ReadonlySet<string>, isNamed = t
   else yield { file: path, reason: "FILE_UNREADABLE" };
 }
 
-/** Opens files, folders, or `-` for standard input, in turn. @param keyFiles files that are skipped in a folder */
+/** Opens files, folders, or `-` for standard input, one after another. @param keyFiles files that a folder skips */
 export async function* openInputs(paths: Paths, stdin: InputChunks, keyFiles: Paths): AsyncGenerator<Source> {
   const skipped = new Set(await Promise.all(keyFiles.map(canonicalPath)));
   for (const path of paths) {
@@ -87,7 +87,7 @@ async function* resumed(head: Uint8Array, rest: AsyncIterator<Uint8Array>): Asyn
 /** Reads whole lines as they arrive, and keeps only the last, unfinished line in memory. */
 async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<EnvelopeItem> {
   const counter = { line: 0 };
-  // An array of pieces, because joining them at each piece would copy a long line again and again.
+  // The pieces are joined only at the line's end. Joining at each piece would copy a long line again and again.
   let unfinished: Uint8Array[] = [];
   let unfinishedBytes = 0;
   for await (const chunk of chunks) {

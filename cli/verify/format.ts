@@ -1,4 +1,4 @@
-/** Writes verifications as text. Of unsigned values it shows only file names, key ids and `claimedIssuer`. */
+/** Formats verifications. The only unsigned values in the text are file names, key ids and `claimedIssuer`. */
 
 import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
@@ -17,7 +17,7 @@ export type AnyVerification = Verification | StatementVerification;
 
 type Location = { readonly file: string; readonly place: EnvelopePosition };
 
-/** Writes one line of JSON. Characters that are not printable are escaped, as every JSON parser reads them. */
+/** Writes one line of JSON. Unprintable characters are escaped in the form that every JSON parser reads. */
 export function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location) {
   const { claimedIssuer, trust, log, statusList, warnings: codes, checks, ...verdict } = verification;
   const object = {
@@ -46,7 +46,7 @@ function colored(text: string, code: number | null): string {
   return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** Writes the answer and its age, coloured apart from the verdict: the answer in a genuine envelope may be no. */
+/** Writes the answer and its age, in other colours than the verdict: a genuine envelope may have the answer no. */
 function answerLines(verification: AnyVerification, color: boolean): string[] {
   const stated = "statement" in verification ? describeStatement(verification) : null;
   const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];
@@ -111,7 +111,7 @@ function describeCheck({ name, ok, detail }: Check): string {
   return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${escapeUnprintable(detail)}`;
 }
 
-/** The reasons of inputs that were not verified, so no checks are printed. */
+/** The reasons of inputs that were not verified. For these reasons no checks are printed. */
 const unverified: ReadonlySet<string | null> = new Set([
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
@@ -132,7 +132,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
 export function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
-  // A green verdict would look like a positive answer, but the answer may be no or its licence may have ended.
+  // A green verdict would look like a positive answer, so it has no colour if the answer is no or its licence ended.
   const isStated = "statement" in verification;
   const isGood = result?.eligible !== false && !hasEnded(verification) && areAllEligible(verification);
   const isColored = color && (isGood || !isGenuine);

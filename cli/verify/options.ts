@@ -62,16 +62,16 @@ export type VerifySettings = {
   readonly options: VerifyOptions;
   /** The file of the key history or of the offline pack; undefined without a key history. */
   readonly historyFile: string | undefined;
-  /** The files above. In a folder of envelopes they are skipped. */
+  /** All files that the options name. They are skipped in a folder of envelopes. */
   readonly keyFiles: readonly string[];
 };
 
 const usage = (message: string) => new TvsError("USAGE", message);
 
 const maxKeyFileMiB = 4;
-/** No proof is as long, even with many more signatures. */
+/** More than the size of any proof, even with many more signatures. */
 const maxProofMiB = 1;
-/** Far above the size of a pack, which has a status list of at most 180 kB for each million teachers. */
+/** Far more than the size of a pack, which has a status list of at most 180 kB for each million teachers. */
 const maxPackMiB = 16;
 const maxListMiB = 2;
 
@@ -123,7 +123,7 @@ export async function readVerifySettings(
   return { options: given, historyFile, keyFiles };
 }
 
-/** Checks the anchor. An empty variable in a script must not switch the pin off unnoticed. @throws TvsError USAGE */
+/** Checks `--anchor`. An empty shell variable must not turn the option off unnoticed. @throws TvsError USAGE */
 function checkAnchor(anchor: string | undefined, historyFile: string | undefined): void {
   if (anchor === undefined) return;
   if (anchor === "") throw usage("--anchor is empty: give the id of the key that signed the key history");
@@ -170,7 +170,7 @@ function readPack(path: string): OfflinePack {
   throw new TvsError("INPUT_UNREADABLE", `${path} is no offline pack: ${where}`);
 }
 
-/** Reads the status lists of files and pack. `statusLists` is absent without both, and empty for a pack without lists. */
+/** Reads the status lists of files and pack. Without files and pack, the result has no member `statusLists`. */
 function readLists(paths: readonly string[], pack: OfflinePack | undefined) {
   if (pack === undefined && paths.length === 0) return {};
   const files = paths.map((path) => readSmallFile(path, `the status list ${path}`, maxListMiB));

@@ -9,7 +9,7 @@ import { makeVerifyCommand } from "./verify.ts";
 
 const program = "tvs-verify";
 
-/** Options that every command of `tvs` has for its register. The package has no register, so its help omits them. */
+/** Options that every command of `tvs` has for its register. The package has no register, so its help omits these options. */
 const ofRegister = ["data", "database", "sandbox"];
 
 async function help(command: TvsCommand): Promise<string> {
@@ -17,7 +17,7 @@ async function help(command: TvsCommand): Promise<string> {
   return formatCommandHelp({ ...command, args: Object.fromEntries(args) }, [program]);
 }
 
-/** @returns the exit code of `tvs verify` */
+/** Runs the command line of `tvs-verify`. @returns the exit code */
 async function runCommandLine(words: readonly string[]): Promise<number> {
   const command = makeVerifyCommand(program);
   const isAsked = (...flags: string[]) => words.some((word) => flags.includes(word));

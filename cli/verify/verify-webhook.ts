@@ -15,7 +15,7 @@ import { defineCommand, operand, option } from "../command.ts";
 import { readSmallFile, readStdin } from "../safe/input-file.ts";
 import { exitCodes, formatRecord, parseTime, print } from "../terminal/output.ts";
 
-/** Far above the service's deliveries, which have a few hundred bytes. */
+/** Far more than the size of the service's deliveries, which have a few hundred bytes. */
 const maxBodyMiB = 16;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {

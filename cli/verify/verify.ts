@@ -19,7 +19,7 @@ import { type ParsedCommandLine, readVerifySettings, type VerifySettings, verify
 
 /** The streams, environment variables and clock of the command, which tests replace. */
 type VerifyIo = {
-  /** Writes a text. A promise asks the caller to wait for a slower reader. */
+  /** Writes a text. A returned promise asks the caller to wait for a slower reader. */
   stdout(text: string): void | Promise<void>;
   readonly env: Environment;
   readonly now: Date;
@@ -27,7 +27,7 @@ type VerifyIo = {
   readonly color: boolean;
 };
 
-/** Warns if only a key history was given, because its signer decides which keys are accepted; else empty. */
+/** Makes a warning if only a key history was given, whose signer decides which keys are accepted; else empty. */
 function trustNote({ options, historyFile = "" }: VerifySettings): string {
   const { trust } = options.keys;
   if (trust?.basis !== "key-history") return "";
@@ -87,7 +87,7 @@ const example =
   "  tvs verify answer.json --proof answer.proof --log-key log.key\n" +
   "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
-/** @param program `tvs verify`, or the `tvs-verify` of the partners' package (decision D14.1) */
+/** Makes the command. @param program its name: `tvs verify`, or `tvs-verify` in the partners' package (D14.1) */
 export function makeVerifyCommand(program: string): TvsCommand {
   return defineCommand({
     description:
@@ -111,9 +111,9 @@ export function makeVerifyCommand(program: string): TvsCommand {
   });
 }
 
-/** Envelopes verified concurrently: enough for the runtime's cryptography to use every core. */
+/** How many envelopes are verified concurrently: enough for the runtime's cryptography to use every core. */
 const atOnce = 64;
-/** Verdicts are written when they have more characters than this. */
+/** Verdicts are collected until their text has more characters than this, and are then written. */
 const flushCharacters = 64 * 1024;
 
 /** Verifies items in their order, many at a time. */
@@ -136,7 +136,7 @@ async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<A
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/** Smaller inputs get no progress bar: they are verified before anybody could read it. */
+/** Inputs with fewer bytes get no progress bar, because they are verified before anybody could read the bar. */
 const leastBytes = 32 * 1024 * 1024;
 
 async function sizeOf(paths: readonly string[]): Promise<number> {
@@ -149,7 +149,7 @@ async function sizeOf(paths: readonly string[]): Promise<number> {
   return bytes;
 }
 
-/** Creates the progress bar of large inputs. Without a terminal, or if the terminal shows the verdicts, it is silent. */
+/** Creates the progress bar of large inputs. Without a terminal, or if the terminal shows the verdicts, no bar is shown. */
 async function createProgress(paths: readonly string[]): Promise<ProgressBar> {
   const bytes = isProgressShown() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
   return createProgressBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
