@@ -11,7 +11,7 @@ import {
 } from "../src/config.ts";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import type { CommandContext } from "./open.ts";
+import type { OpenedRegister } from "./open.ts";
 import { addServiceSettings, refuseForeignFolder } from "./register/register.ts";
 import { hint } from "./terminal/output.ts";
 
@@ -19,7 +19,7 @@ export const tvsVersion = packageJson.version;
 
 /** Reads at most `limit` ids from the register, each with a short description, for completion. */
 export type IdReader = (
-  operator: CommandContext,
+  operator: OpenedRegister,
   limit: number,
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
 

@@ -44,7 +44,7 @@ import { ensureDataDir, unlockSecrets } from "./safe/vault.ts";
 export type Stores = ReturnType<typeof createStores>;
 
 /** An open register: its stores, secrets and settings. Commands pass it to functions of the domain. */
-export type CommandContext = Awaited<ReturnType<typeof openRegister>>;
+export type OpenedRegister = Awaited<ReturnType<typeof openRegister>>;
 
 export type OpenRegisterOptions = {
   readonly clock?: Clock;
@@ -198,14 +198,14 @@ export function createStores(
 }
 
 /** Makes the dependencies of an import. Rows are staged in the data directory, also for a libSQL server. */
-export function makeImportDependencies(operator: CommandContext): ImportDependencies {
+export function makeImportDependencies(operator: OpenedRegister): ImportDependencies {
   if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
 export async function withRegister<T>(
   config: Config,
-  run: (operator: CommandContext) => Promise<T>,
+  run: (operator: OpenedRegister) => Promise<T>,
   options: OpenRegisterOptions = {},
 ): Promise<T> {
   const operator = await openRegister(config, options);

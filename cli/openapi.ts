@@ -4,11 +4,11 @@ import { initialIssuer, type Settings } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
 import { configOf, option } from "./command.ts";
 import { withRegister } from "./open.ts";
-import { tvsCommand } from "./operator-command.ts";
+import { defineTvsCommand } from "./operator-command.ts";
 import { hasDatabase, noRegisterError } from "./register/register.ts";
 import { print, printNote } from "./terminal/output.ts";
 
-export const openapiCommand = tvsCommand("openapi", {
+export const openapiCommand = defineTvsCommand("openapi", {
   args: { issuer: option("URL") },
   async run({ args }) {
     const { issuer, site } = await describedBy(configOf(args));

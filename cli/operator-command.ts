@@ -9,14 +9,14 @@ import {
   defineCommand,
   type NamedCommand,
 } from "./command.ts";
-import type { CommandContext } from "./open.ts";
+import type { OpenedRegister } from "./open.ts";
 
 type CommandName = keyof typeof words;
 type Definition<T extends ArgDefinitions> = Pick<CommandDefinition<T>, "args" | "run">;
 type Given<T extends ArgDefinitions> = ArgValues<T & typeof commonArgs>;
 
 /** Defines a command of `tvs` with the texts that data/commands.json has for its name. */
-export function tvsCommand<const T extends ArgDefinitions>(
+export function defineTvsCommand<const T extends ArgDefinitions>(
   path: CommandName,
   definition: Definition<T>,
 ): NamedCommand {
@@ -29,15 +29,15 @@ type ContextCommand<T extends ArgDefinitions, P> = Pick<CommandDefinition<T>, "a
   check?(args: Given<T>): void;
   /** Prepares something for `act` before the register is opened, such as a file to write. @throws TvsError */
   prepare?(args: Given<T>, config: Config): P | Promise<P>;
-  act(operator: CommandContext, args: Given<T>, prepared: P): Promise<void>;
+  act(operator: OpenedRegister, args: Given<T>, prepared: P): Promise<void>;
 };
 
 /** Defines a command that gets the open register. The register is closed after the command. */
-export function operatorCommand<const T extends ArgDefinitions, P = undefined>(
+export function defineRegisterCommand<const T extends ArgDefinitions, P = undefined>(
   name: CommandName,
   { check, prepare, act, ...definition }: ContextCommand<T, P>,
 ): NamedCommand {
-  return tvsCommand<T>(name, {
+  return defineTvsCommand<T>(name, {
     ...definition,
     async run({ args }) {
       check?.(args);

@@ -11,14 +11,14 @@ import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { quoteShellWord } from "../../src/domain/plain-text.ts";
 import { readEnvironment, toggle, tvsVersion } from "../command.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { noRegisterError, refuseForeignFolder } from "../register/register.ts";
-import { escapeUnprintable, exitCodes, formatList, hang, print, printNote } from "../terminal/output.ts";
+import { escapeUnprintable, exitCodes, formatListTable, hang, print, printNote } from "../terminal/output.ts";
 import { checkDatabase, checkDatabaseEngine } from "./database.ts";
 import * as machine from "./machine.ts";
 import { checkClientCertificates, checkSigning, checkTrustedProxies } from "./service.ts";
 
-export const doctorCommand = tvsCommand("doctor", {
+export const doctorCommand = defineTvsCommand("doctor", {
   args: { full: toggle() },
   async run({ args }) {
     const environment = readEnvironment(args as CommandLineOptions, { all: true });
@@ -43,7 +43,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 
 /** Formats the checks as a table, and the advice as a list below, because a column for advice would be too wide. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
-  const found = formatList(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
+  const found = formatListTable(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
     advice ? [hang("  ", escapeUnprintable(`${name}: ${advice}`), { indent: 6 })] : [],
   );

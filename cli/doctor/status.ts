@@ -3,18 +3,18 @@ import { formatDuration, isoTime } from "../../src/domain/clock.ts";
 import { formatLeafCount } from "../../src/domain/evidence/log.ts";
 import { describeLicensedCount, readFigures } from "../../src/domain/status.ts";
 import { configOf } from "../command.ts";
-import { type CommandContext, withRegister } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
-import { formatRecord, print } from "../terminal/output.ts";
+import { type OpenedRegister, withRegister } from "../open.ts";
+import { defineTvsCommand } from "../operator-command.ts";
+import { formatMembers, print } from "../terminal/output.ts";
 
-export const statusCommand = tvsCommand("status", {
+export const statusCommand = defineTvsCommand("status", {
   async run({ args }) {
     const status = await withRegister(configOf(args), readStatus);
     print(args, status, () => statusText(status));
   },
 });
 
-async function readStatus(operator: CommandContext) {
+async function readStatus(operator: OpenedRegister) {
   const { status: store, driver, keyKind, settingsInForce, clock } = operator;
   const { issuer, site, timeZone, policy } = settingsInForce;
   const schemaVersion = await store.schemaVersion();
@@ -39,7 +39,7 @@ function statusText(status: Status): string {
   const about = teachers.approximate ? ", estimated" : "";
   const { endpoints, disabledEndpoints, pending, held, dead, oldestDueAt } = status.webhooks;
   const out = disabledEndpoints.length;
-  return formatRecord({
+  return formatMembers({
     service: status.serviceRunning ? "running" : "not running",
     environment: status.environment,
     issuer: status.issuer,

@@ -26,15 +26,15 @@ import type { EnvelopeItem, EnvelopePosition } from "../../src/partner/input.ts"
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
 import { byName, group, operand, option, toggle } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import { limitOption, sinceOption } from "../terminal/lists.ts";
 import {
   exitCodes,
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   formatTerminalJson,
   hint,
   print,
@@ -45,7 +45,7 @@ import {
 import { openInputs, readEnvelopeItems } from "../verify/files.ts";
 import { logWriterOf, missingLogError } from "./open-evidence.ts";
 
-const proveCommand = operatorCommand("attestations prove", {
+const proveCommand = defineRegisterCommand("attestations prove", {
   args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: toggle() },
   prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
@@ -63,7 +63,7 @@ const proveCommand = operatorCommand("attestations prove", {
 });
 
 async function leafOf(
-  { attestations }: CommandContext,
+  { attestations }: OpenedRegister,
   { id, leaf }: { id?: string | undefined; leaf?: string | undefined },
 ): Promise<Uint8Array> {
   if ((id === undefined) === (leaf === undefined))
@@ -80,7 +80,7 @@ async function leafOf(
   );
 }
 
-async function prove(operator: CommandContext, leaf: Uint8Array): Promise<LeafInclusionProof> {
+async function prove(operator: OpenedRegister, leaf: Uint8Array): Promise<LeafInclusionProof> {
   const { evidence } = operator;
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
@@ -98,7 +98,7 @@ const maxChecked = 200_000;
 /** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
-const checkCommand = operatorCommand("attestations check", {
+const checkCommand = defineRegisterCommand("attestations check", {
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
@@ -148,7 +148,7 @@ function checkTable(results: readonly Located[]): string {
   const isLong = results.length > maxTableRows;
   const others = results.filter(({ verdict }) => verdict !== "attested");
   const shown = (isLong ? others : results).slice(0, maxTableRows);
-  const rows = formatList(shown, {
+  const rows = formatListTable(shown, {
     VERIFICATION: "verificationId",
     VERDICT: "verdict",
     REASON: "reason",
@@ -166,7 +166,7 @@ function exitCodeOf(results: readonly Located[]): number {
   return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
 }
 
-const listCommand = operatorCommand("attestations list", {
+const listCommand = defineRegisterCommand("attestations list", {
   args: {
     partner: partnerOption,
     teacher: option("REF", parseTeacherKey),
@@ -229,7 +229,7 @@ const attestationColumns: TableColumns<ReturnType<typeof describeAttestation>> =
   ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
 };
 
-const showCommand = operatorCommand("attestations show", {
+const showCommand = defineRegisterCommand("attestations show", {
   args: { id: operand() },
   async act(operator, args) {
     const { attestations } = operator;
@@ -242,7 +242,7 @@ const showCommand = operatorCommand("attestations show", {
     print(args, made.map(describe), () =>
       made.length === 1
         ? attestationText(first)
-        : formatList(made.map(describeAttestation), attestationColumns),
+        : formatListTable(made.map(describeAttestation), attestationColumns),
     );
     if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
   },
@@ -258,7 +258,7 @@ function describe(one: Attestation) {
 
 function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
-  const members = formatRecord({ ...kept, context: one.context });
+  const members = formatMembers({ ...kept, context: one.context });
   return `${members}\n\nsigned claims\n${formatTerminalJson(claims)}\n\nsignature\n${jws}`;
 }
 

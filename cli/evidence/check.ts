@@ -10,8 +10,8 @@ import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
 import { operand, option, readRepeatedOption } from "../command.ts";
-import { tvsCommand } from "../operator-command.ts";
-import { escapeUnprintable, exitCodes, formatRecord, print } from "../terminal/output.ts";
+import { defineTvsCommand } from "../operator-command.ts";
+import { escapeUnprintable, exitCodes, formatMembers, print } from "../terminal/output.ts";
 import { defaultFetchTimeoutMs, fetchBounded, parseHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "./log-state.ts";
 
@@ -28,7 +28,7 @@ type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 type LogRoutes = { readonly base: string; readonly timeoutMs: number };
 type Tree = Pick<Checkpoint, "size" | "root">;
 
-export const logCheckCommand = tvsCommand("log check", {
+export const logCheckCommand = defineTvsCommand("log check", {
   args: {
     url: operand(parseHttpUrl),
     "log-key": { ...option("KEY"), required: true },
@@ -55,7 +55,7 @@ export const logCheckCommand = tvsCommand("log check", {
     const [checkpointAt, seenSize] = [isoSeconds(seconds), seen?.size ?? null];
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
-      const lines = formatRecord(described);
+      const lines = formatMembers(described);
       // The two notes contradict each other. With both signatures of one key, anybody can verify that.
       const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
       return isGood ? lines : `${lines}\n\n${notes}`;

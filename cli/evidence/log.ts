@@ -7,17 +7,17 @@ import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { readCheckpointHead, requireCheckpointHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { byName, group, option, toggle } from "../command.ts";
-import { operatorCommand } from "../operator-command.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   exitCodes,
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   hint,
   print,
   printNote,
-  wrapSentence,
+  wrapAtTerminal,
 } from "../terminal/output.ts";
 import { createProgressBar } from "../terminal/progress.ts";
 import { logCheckCommand } from "./check.ts";
@@ -26,7 +26,7 @@ import { logDependenciesOf, logWriterOf, missingLogError } from "./open-evidence
 /** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
 const settleMs = 1_000;
 
-const auditCommand = operatorCommand("log audit", {
+const auditCommand = defineRegisterCommand("log audit", {
   args: { signatures: toggle() },
   async act(operator, args) {
     const { evidence: store, secrets, pinned, keys } = operator;
@@ -56,28 +56,28 @@ function auditText(result: AuditResult): string {
   const { logs, findings, found, waiting, leaves, compared, deleted, verified } = result;
   const others = verified < compared ? "; --signatures verifies all" : "";
   const lines = [
-    formatList(logs, { LOG: "origin", CHECKPOINTS: "checkpoints" }),
-    formatRecord({ leaves, compared, "deleted by age": deleted, "not logged yet": waiting }),
+    formatListTable(logs, { LOG: "origin", CHECKPOINTS: "checkpoints" }),
+    formatMembers({ leaves, compared, "deleted by age": deleted, "not logged yet": waiting }),
     `${verified} of ${compared} attestations had their own signature verified${others}`,
   ];
   const [first] = findings;
   if (first === undefined) return [...lines, "all attestations are as they were logged"].join("\n");
   const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
-  const firstLine = wrapSentence(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
+  const firstLine = wrapAtTerminal(`the first${found === 1 ? "" : `, of ${found}`}: ${first.says}${which}`);
   const columns = {
     WHAT: "what",
     POSITION: "position",
     VERIFICATION: "verificationId",
     HOW: "says",
   } as const;
-  return [...lines, firstLine, "", formatList(findings, columns)].join("\n");
+  return [...lines, firstLine, "", formatListTable(findings, columns)].join("\n");
 }
 
 /** The longest reason for a new log, in characters. Everybody who reads the log sees the reason. */
 const maxReason = 200;
 
 /** Begins a new log. A running service continues with it, because the service reads the newest log before it signs. */
-const newCommand = operatorCommand("log new", {
+const newCommand = defineRegisterCommand("log new", {
   args: {
     reason: {
       ...option(
@@ -106,7 +106,7 @@ const newCommand = operatorCommand("log new", {
     const { origin, reason } = log;
     const [previousOrigin, previousSize] = [previous?.origin ?? null, previous?.size ?? null];
     const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
-    print(args, value, () => formatRecord(value));
+    print(args, value, () => formatMembers(value));
     const lost = (previousSize ?? 0) - size;
     if (lost > 0) printNote(`${lost} of the newest attestations that were signed for are lost.`);
     printNote(
@@ -124,7 +124,7 @@ function readReason(text: string, flag: string): string {
   throw new TvsError("CONFIG_INVALID", `${flag} must be one line of 1 to ${maxReason} characters`);
 }
 
-const checkpointCommand = operatorCommand("log checkpoint", {
+const checkpointCommand = defineRegisterCommand("log checkpoint", {
   async act(operator, args) {
     if ((await operator.evidence.logs()).length === 0) throw missingLogError();
     const newest = await logWriterOf(operator).checkpoint();
@@ -137,7 +137,7 @@ const checkpointCommand = operatorCommand("log checkpoint", {
   },
 });
 
-const keyCommand = operatorCommand("log key", {
+const keyCommand = defineRegisterCommand("log key", {
   async act({ evidence }, args) {
     const logs = (await evidence.logs()).reverse();
     if (logs.length === 0) throw missingLogError();

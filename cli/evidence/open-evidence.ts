@@ -5,14 +5,14 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { ensureLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
-import type { CommandContext } from "../open.ts";
+import type { OpenedRegister } from "../open.ts";
 
 /** Makes the error of a command that needs a log, if no `tvs serve` has begun one yet. */
 export function missingLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-export function logDependenciesOf({ config, pinned, secrets, clock, evidence: store }: CommandContext) {
+export function logDependenciesOf({ config, pinned, secrets, clock, evidence: store }: OpenedRegister) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
   const unpinned =
@@ -29,12 +29,12 @@ export function logDependenciesOf({ config, pinned, secrets, clock, evidence: st
 }
 
 /** Creates the log's writer. @param store by default the command's own; the leader's store checks its lease */
-export function logWriterOf(operator: CommandContext, store = operator.evidence): LogWriter {
+export function logWriterOf(operator: OpenedRegister, store = operator.evidence): LogWriter {
   return createLogWriter({ ...logDependenciesOf(operator), store });
 }
 
 /** Prepares the log for signing, and begins the first log. @throws TvsError LOG_BEHIND if the database is behind */
-export async function openEvidenceLog(operator: CommandContext): Promise<void> {
+export async function openEvidenceLog(operator: OpenedRegister): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).reconcile();
   await ensureLog({ store, secrets, clock, issuer: settingsInForce.issuer });

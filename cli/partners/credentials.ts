@@ -9,25 +9,25 @@ import { type EventFilter, teacherFilters } from "../../src/domain/event-filter.
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { type ArgValues, byName, group, operand, option } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   hint,
   parseDuration,
   print,
   printList,
   printNote,
   type TableColumns,
-  wrapSentence,
+  wrapAtTerminal,
 } from "../terminal/output.ts";
 
-async function partnerIds({ partners }: CommandContext) {
+async function partnerIds({ partners }: OpenedRegister) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 
@@ -56,7 +56,7 @@ export function describeFilter({ events, teachers }: EventFilter) {
 
 export const partnerOption = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
-async function apiKeyIds({ partners, clock }: CommandContext) {
+async function apiKeyIds({ partners, clock }: OpenedRegister) {
   return (await partners.apiKeys()).map((key) => {
     const { keyId, state } = describeApiKey(key, clock.now());
     return [keyId, `${key.partnerId}, ${state}`] as const;
@@ -71,7 +71,7 @@ export const apiKeyColumns: TableColumns<ReturnType<typeof describeApiKey>> = {
   REVOKED: "revokedAt",
 };
 
-const issueKeyCommand = operatorCommand("partners key issue", {
+const issueKeyCommand = defineRegisterCommand("partners key issue", {
   args: {
     ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
@@ -84,7 +84,7 @@ const issueKeyCommand = operatorCommand("partners key issue", {
     const ends = previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
     const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text };
     const until = ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` };
-    print(args, { ...shown, previous: ends }, () => formatRecord({ ...shown, ...until }));
+    print(args, { ...shown, previous: ends }, () => formatMembers({ ...shown, ...until }));
     printNote("the API key is shown only once; hand it over securely");
     if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
   },
@@ -98,10 +98,10 @@ function usesText({ count, isAll, firstAt }: CredentialUsage, keyId: string): st
   if (count === 0 && isAll) return "no answer that is kept was given to it";
   if (firstAt === null) return `whether answers were given to it: ${listed}`;
   const answers = `${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"}`;
-  return wrapSentence(`it was given ${answers} since ${isoTime(firstAt)}: ${listed}`);
+  return wrapAtTerminal(`it was given ${answers} since ${isoTime(firstAt)}: ${listed}`);
 }
 
-const revokeKeyCommand = operatorCommand("partners key revoke", {
+const revokeKeyCommand = defineRegisterCommand("partners key revoke", {
   args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...actorArg },
   async act({ partners, attestations, clock }, args) {
     const now = clock.now();
@@ -122,7 +122,7 @@ const revokeKeyCommand = operatorCommand("partners key revoke", {
 });
 
 /** Reads a partner with the descriptions of its API keys and certificates. @throws TvsError NOT_KNOWN */
-export async function describeCredentials({ partners, clock }: CommandContext, partnerId: string) {
+export async function describeCredentials({ partners, clock }: OpenedRegister, partnerId: string) {
   const partner = await requirePartner(partners, partnerId);
   const isOwn = (one: { partnerId: string }) => one.partnerId === partnerId;
   const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, clock.now()));
@@ -130,7 +130,7 @@ export async function describeCredentials({ partners, clock }: CommandContext, p
   return { partner, keys, certificates };
 }
 
-const listKeysCommand = operatorCommand("partners key list", {
+const listKeysCommand = defineRegisterCommand("partners key list", {
   args: partnerOperand,
   async act(operator, args) {
     const { keys } = await describeCredentials(operator, args.id);
@@ -150,19 +150,19 @@ export const certificateColumns: TableColumns<ReturnType<typeof describeCertific
   "VALID TO": "validTo",
 };
 
-const addCertificateCommand = operatorCommand("partners cert add", {
+const addCertificateCommand = defineRegisterCommand("partners cert add", {
   args: { ...partnerOperand, file: operand((file) => readSmallFile(file)), ...actorArg },
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const certificate = readCertificateFile(args.file, args.id, { now: clock.now() });
     await partners.addCertificate(certificate);
     const shown = describeCertificate(certificate);
-    print(args, shown, () => formatList([shown], certificateColumns));
+    print(args, shown, () => formatListTable([shown], certificateColumns));
     if (certificate.validFrom > clock.now()) printNote(`the certificate is valid from ${shown.validFrom} on`);
   },
 });
 
-const removeCertificateCommand = operatorCommand("partners cert remove", {
+const removeCertificateCommand = defineRegisterCommand("partners cert remove", {
   args: { ...partnerOperand, fingerprint: operand(parseFingerprint), ...actorArg },
   async act({ partners }, { id: partnerId, fingerprint, json }) {
     await requirePartner(partners, partnerId);
@@ -174,7 +174,7 @@ const removeCertificateCommand = operatorCommand("partners cert remove", {
   },
 });
 
-const listCertificatesCommand = operatorCommand("partners cert list", {
+const listCertificatesCommand = defineRegisterCommand("partners cert list", {
   args: partnerOperand,
   async act(operator, args) {
     const { certificates } = await describeCredentials(operator, args.id);

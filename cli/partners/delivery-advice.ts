@@ -4,7 +4,7 @@ import written from "../../data/delivery-failures.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { type Delivery, type DeliveryAttempt, explainDeliveryError } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
-import type { CommandContext } from "../open.ts";
+import type { OpenedRegister } from "../open.ts";
 import { printNote } from "../terminal/output.ts";
 
 const remedies: Readonly<Record<string, string>> = written.remedies;
@@ -85,13 +85,13 @@ export function explainHeldDelivery(
     : `it is held: ${explainDisabledEndpoint(endpoint.disabledReason, partnerId)}`;
 }
 
-export async function noteMissingService({ driver }: CommandContext): Promise<void> {
+export async function noteMissingService({ driver }: OpenedRegister): Promise<void> {
   if (await driver.serviceRunning()) return;
   printNote("no service is running on this data; it will be sent when tvs serve is started");
 }
 
 /** Prints a note for each partner whose deliveries are held. @returns whether a note was printed */
-export async function printHeld({ webhooks, clock }: CommandContext, partnerId?: string): Promise<boolean> {
+export async function printHeld({ webhooks, clock }: OpenedRegister, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
   );

@@ -14,14 +14,14 @@ import {
 import { describeQuotaUse, openWindowStarts } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { type ArgValues, byName, group, operand, option } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   hint,
   parseCount,
   print,
@@ -64,7 +64,7 @@ function termsOf(args: ArgValues<typeof termsArgs>): PartnerChange {
 function partnerText(partner: Partner): string {
   const { scopes, purposes, eventFilter, ...rest } = describePartner(partner);
   const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...describeFilter(eventFilter) };
-  return formatRecord({ ...rest, ...lists });
+  return formatMembers({ ...rest, ...lists });
 }
 
 const addArgs = {
@@ -84,7 +84,7 @@ function newPartner(args: ArgValues<typeof addArgs>, createdAt: number): Partner
   return checkPartner({ ...terms, partnerId: args.id, eventFilter, createdAt, disabledAt: null });
 }
 
-const addCommand = operatorCommand("partners add", {
+const addCommand = defineRegisterCommand("partners add", {
   args: { ...addArgs, ...actorArg },
   check: (args) => void newPartner(args, 0),
   async act(operator, args) {
@@ -102,13 +102,13 @@ const addCommand = operatorCommand("partners add", {
 });
 
 /** Names the partner's getting-started page. Until the operator sets an issuer, the page's host is unknown. */
-function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: CommandContext): string {
+function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: OpenedRegister): string {
   const path = "/v1/inter-agency/getting-started";
   if (hasSetIssuer) return `the partner's first page is ${issuer}${path}`;
   return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL sets it`;
 }
 
-const listCommand = operatorCommand("partners list", {
+const listCommand = defineRegisterCommand("partners list", {
   async act({ partners }, args) {
     const all = (await partners.partners()).map(describePartner);
     printList(args, all, partnerColumns, "no partners yet");
@@ -128,7 +128,7 @@ const partnerColumns: TableColumns<ReturnType<typeof describePartner>> = {
 
 const shownChanges = 5;
 
-const showCommand = operatorCommand("partners show", {
+const showCommand = defineRegisterCommand("partners show", {
   args: partnerOperand,
   async act(operator, args) {
     const { quotaStore, clock } = operator;
@@ -141,16 +141,16 @@ const showCommand = operatorCommand("partners show", {
     print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
       [
         partnerText(partner),
-        formatList(keys, apiKeyColumns),
-        ...(certificates.length === 0 ? [] : [formatList(certificates, certificateColumns)]),
-        formatList(used, { WINDOW: "kind", USED: "used", LIMIT: "limit", ENDS: "resetAt" }),
-        ...(changes.length === 0 ? [] : [formatList(changes, changeColumns)]),
+        formatListTable(keys, apiKeyColumns),
+        ...(certificates.length === 0 ? [] : [formatListTable(certificates, certificateColumns)]),
+        formatListTable(used, { WINDOW: "kind", USED: "used", LIMIT: "limit", ENDS: "resetAt" }),
+        ...(changes.length === 0 ? [] : [formatListTable(changes, changeColumns)]),
       ].join("\n\n"),
     );
   },
 });
 
-const setCommand = operatorCommand("partners set", {
+const setCommand = defineRegisterCommand("partners set", {
   args: { ...partnerOperand, ...termsArgs, ...actorArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
@@ -159,7 +159,7 @@ const setCommand = operatorCommand("partners set", {
   },
 });
 
-const disableCommand = operatorCommand("partners disable", {
+const disableCommand = defineRegisterCommand("partners disable", {
   args: { ...partnerOperand, ...actorArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
@@ -168,7 +168,7 @@ const disableCommand = operatorCommand("partners disable", {
   },
 });
 
-const enableCommand = operatorCommand("partners enable", {
+const enableCommand = defineRegisterCommand("partners enable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);

@@ -12,16 +12,16 @@ import {
   setWebhook,
 } from "../../src/domain/webhooks.ts";
 import { byName, group, operand, option, toggle } from "../command.ts";
-import { operatorCommand } from "../operator-command.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { formatRecord, hint, parseDuration, print, printNote } from "../terminal/output.ts";
+import { formatMembers, hint, parseDuration, print, printNote } from "../terminal/output.ts";
 import { describeFilter, eventArgs, partnerOperand, readEventFilter } from "./credentials.ts";
 import { explainDisabledEndpoint, noteMissingService, printHeld } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
-const setCommand = operatorCommand("partners webhook set", {
+const setCommand = defineRegisterCommand("partners webhook set", {
   args: { ...partnerOperand, url: operand(), ...eventArgs, "allow-private-webhooks": toggle(), ...actorArg },
   async act(operator, args) {
     const { keyKind, settingsInForce } = operator;
@@ -33,7 +33,7 @@ const setCommand = operatorCommand("partners webhook set", {
     const { partnerId, url } = endpoint;
     const { eventFilter } = await requirePartner(operator.partners, partnerId);
     print(args, { partnerId, url, secret }, () =>
-      formatRecord({ partnerId, url, secret, ...describeFilter(eventFilter) }),
+      formatMembers({ partnerId, url, secret, ...describeFilter(eventFilter) }),
     );
     printNote(secretNote);
     if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
@@ -44,7 +44,7 @@ const setCommand = operatorCommand("partners webhook set", {
   },
 });
 
-const rotateCommand = operatorCommand("partners webhook rotate-secret", {
+const rotateCommand = defineRegisterCommand("partners webhook rotate-secret", {
   args: {
     ...partnerOperand,
     overlap: { ...option("DURATION", parseDuration), default: "24h" },
@@ -58,12 +58,12 @@ const rotateCommand = operatorCommand("partners webhook rotate-secret", {
     const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs: args.overlap });
     const { partnerId, url, previousUntil } = endpoint;
     const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
-    print(args, shown, () => formatRecord(shown));
+    print(args, shown, () => formatMembers(shown));
     printNote(secretNote);
   },
 });
 
-const showCommand = operatorCommand("partners webhook show", {
+const showCommand = defineRegisterCommand("partners webhook show", {
   args: partnerOperand,
   async act(operator, args) {
     const endpoint = await requireEndpoint(operator, args.id);
@@ -71,7 +71,7 @@ const showCommand = operatorCommand("partners webhook show", {
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => formatRecord({ ...shown, ...describeFilter(partner.eventFilter) }));
+    print(args, shown, () => formatMembers({ ...shown, ...describeFilter(partner.eventFilter) }));
     if (partner.disabledAt !== null)
       printNote(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null)
@@ -79,7 +79,7 @@ const showCommand = operatorCommand("partners webhook show", {
   },
 });
 
-const disableCommand = operatorCommand("partners webhook disable", {
+const disableCommand = defineRegisterCommand("partners webhook disable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const endpoint = await disableWebhook(operator, args.id);
@@ -89,7 +89,7 @@ const disableCommand = operatorCommand("partners webhook disable", {
   },
 });
 
-const enableCommand = operatorCommand("partners webhook enable", {
+const enableCommand = defineRegisterCommand("partners webhook enable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const endpoint = await enableWebhook(operator, args.id);
@@ -100,7 +100,7 @@ const enableCommand = operatorCommand("partners webhook enable", {
   },
 });
 
-const removeCommand = operatorCommand("partners webhook remove", {
+const removeCommand = defineRegisterCommand("partners webhook remove", {
   args: { ...partnerOperand, ...yesArg, ...actorArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
@@ -112,13 +112,13 @@ const removeCommand = operatorCommand("partners webhook remove", {
   },
 });
 
-const testCommand = operatorCommand("partners webhook test", {
+const testCommand = defineRegisterCommand("partners webhook test", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const { deliveryId, event } = await queueTestEvent(operator, args.id);
     const { eventId, eventType } = event;
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
-    print(args, shown, () => formatRecord({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+    print(args, shown, () => formatMembers({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
     await printHeld(operator, args.id);
     await noteMissingService(operator);
   },

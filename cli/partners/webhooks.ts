@@ -10,19 +10,19 @@ import {
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { byName, group, operand, toggle } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { choiceOption, limitOption, sinceOption } from "../terminal/lists.ts";
 import {
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   hint,
   print,
   printList,
   printNote,
   type TableColumns,
-  wrapSentence,
+  wrapAtTerminal,
 } from "../terminal/output.ts";
 import { partnerOption } from "./credentials.ts";
 import {
@@ -33,7 +33,7 @@ import {
   printHeld,
 } from "./delivery-advice.ts";
 
-const listCommand = operatorCommand("webhooks list", {
+const listCommand = defineRegisterCommand("webhooks list", {
   args: {
     state: choiceOption(deliveryStates),
     partner: partnerOption,
@@ -64,7 +64,7 @@ const deliveryColumns: TableColumns<ReturnType<typeof describeDelivery>> = {
   NEXT: ({ heldBy, dueAt }) => (heldBy === null ? dueAt : `held by ${heldBy}`),
 };
 
-async function deliveryIds({ webhooks }: CommandContext, limit: number) {
+async function deliveryIds({ webhooks }: OpenedRegister, limit: number) {
   const found = await webhooks.deliveries({ state: undefined, partnerId: undefined, limit });
   return found.map((one) => [one.deliveryId, `${one.state}, ${one.partnerId}, ${one.eventType}`] as const);
 }
@@ -74,7 +74,7 @@ const deliveryArg = {
   values: { ids: deliveryIds },
 } as const;
 
-const showCommand = operatorCommand("webhooks show", {
+const showCommand = defineRegisterCommand("webhooks show", {
   args: { delivery: deliveryArg },
   async act(operator, args) {
     const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
@@ -83,7 +83,7 @@ const showCommand = operatorCommand("webhooks show", {
   },
 });
 
-async function describeWhole({ webhooks, driver, clock }: CommandContext, delivery: DeliveryDetail) {
+async function describeWhole({ webhooks, driver, clock }: OpenedRegister, delivery: DeliveryDetail) {
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const situation = { endpoint, serviceRunning: await driver.serviceRunning(), now: clock.now() };
   return {
@@ -109,11 +109,11 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
     TOOK: ({ durationMs }) => `${durationMs} ms`,
     MEANS: "explanation",
   };
-  const attempts = attemptList.length === 0 ? "no attempt yet" : formatList(attemptList, columns);
-  return `${formatRecord(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${wrapSentence(next)}`;
+  const attempts = attemptList.length === 0 ? "no attempt yet" : formatListTable(attemptList, columns);
+  return `${formatMembers(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${wrapAtTerminal(next)}`;
 }
 
-const retryCommand = operatorCommand("webhooks retry", {
+const retryCommand = defineRegisterCommand("webhooks retry", {
   args: {
     delivery: { ...deliveryArg, required: false },
     dead: toggle(),
@@ -140,7 +140,7 @@ const retryCommand = operatorCommand("webhooks retry", {
   },
 });
 
-async function retryOne({ webhooks, clock }: CommandContext, deliveryId: string): Promise<number> {
+async function retryOne({ webhooks, clock }: OpenedRegister, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const held = explainHeldDelivery(delivery, { endpoint });
@@ -149,7 +149,7 @@ async function retryOne({ webhooks, clock }: CommandContext, deliveryId: string)
 }
 
 async function retryDead(
-  operator: CommandContext,
+  operator: OpenedRegister,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
   const { webhooks, partners, clock } = operator;
@@ -166,7 +166,7 @@ async function retryDead(
   return retried;
 }
 
-const releaseCommand = operatorCommand("webhooks release", {
+const releaseCommand = defineRegisterCommand("webhooks release", {
   args: actorArg,
   async act(operator, args) {
     const released = await releaseHeldWebhooks(operator.settings);

@@ -3,8 +3,8 @@
 import { describeChange } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import type { ArgValues } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { partnerOperand } from "../partners/credentials.ts";
 import { limitOption, sinceOption } from "../terminal/lists.ts";
 import { printList, type TableColumns } from "../terminal/output.ts";
@@ -17,7 +17,7 @@ const listArgs = {
 } as const;
 
 async function printChanges(
-  { changes }: CommandContext,
+  { changes }: OpenedRegister,
   args: ArgValues<typeof listArgs> & { json?: boolean | undefined },
   subject?: string,
 ): Promise<void> {
@@ -34,12 +34,12 @@ export const changeColumns: TableColumns<ReturnType<typeof describeChange>> = {
   NOW: "detail",
 };
 
-export const changesCommand = operatorCommand("changes", {
+export const changesCommand = defineRegisterCommand("changes", {
   args: listArgs,
   act: (operator, args) => printChanges(operator, args),
 });
 
-export const partnerHistoryCommand = operatorCommand("partners history", {
+export const partnerHistoryCommand = defineRegisterCommand("partners history", {
   args: { ...partnerOperand, ...listArgs },
   async act(operator, args) {
     await requirePartner(operator.partners, args.id);

@@ -29,10 +29,10 @@ import type { SiteDetails } from "../../src/domain/site.ts";
 import { parseSiteFile } from "../../src/domain/site-file.ts";
 import { option, serveConfigOf } from "../command.ts";
 import { hasRegister, withRegister } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { programInvocation } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { chooseTextWidth, formatRecord, hint, print, printNote, wrapText } from "../terminal/output.ts";
+import { chooseTextWidth, formatMembers, hint, print, printNote, wrapText } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { addServiceSettings, describeRegisterLocation } from "./register.ts";
 
@@ -61,7 +61,7 @@ const questions = Object.entries(words.init.options).map(([name, words]): Questi
 
 type Answers = Readonly<Record<string, string>>;
 
-export const initCommand = tvsCommand("init", {
+export const initCommand = defineTvsCommand("init", {
   args: {
     ...Object.fromEntries(
       questions.map(({ name, words, hint, usual }) => [
@@ -86,7 +86,7 @@ export const initCommand = tvsCommand("init", {
     const { contactEmail = null, port, ...others } = camelCaseNames(answers);
     print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
-        formatRecord({ register: location, ...answers }),
+        formatMembers({ register: location, ...answers }),
         `\nKeep a copy of the master key (${masterKey}) apart from the backups: nothing opens without it.\n`,
         "Next:",
         ...next.map((words) => `  ${words}`),

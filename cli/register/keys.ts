@@ -12,11 +12,11 @@ import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { byName, configOf, group, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type Stores, withRegister } from "../open.ts";
-import { operatorCommand, tvsCommand } from "../operator-command.ts";
+import { defineRegisterCommand, defineTvsCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
-  formatRecord,
+  formatMembers,
   hint,
   parseCount,
   parseTime,
@@ -46,13 +46,13 @@ const keyColumns: TableColumns<Awaited<ReturnType<typeof describeKeys>>[number]>
   BY: "by",
 };
 
-const listCommand = operatorCommand("keys list", {
+const listCommand = defineRegisterCommand("keys list", {
   async act(operator, args) {
     printList(args, await describeKeys(operator), keyColumns);
   },
 });
 
-const rotateCommand = operatorCommand("keys rotate", {
+const rotateCommand = defineRegisterCommand("keys rotate", {
   args: { now: toggle(), ...bitsArg, ...yesArg, ...actorArg },
   async act(operator, args) {
     const { keys, secrets, clock } = operator;
@@ -65,13 +65,13 @@ const rotateCommand = operatorCommand("keys rotate", {
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
     if (early) printNote(`warning: the new key has been public for less than 24 h; ${refused}`);
     const { activeKid: now, previousKid: retired, pendingKid } = kids;
-    print(args, kids, () => formatRecord({ active: now, retired, pending: pendingKid }));
+    print(args, kids, () => formatMembers({ active: now, retired, pending: pendingKid }));
     const publish = "for offline verification publish the new tvs keys history > key-history.jose";
     hint(args, `a running service signs with it within a second; ${publish}`);
   },
 });
 
-const compromiseCommand = operatorCommand("keys compromise", {
+const compromiseCommand = defineRegisterCommand("keys compromise", {
   args: {
     kid: {
       ...operand(),
@@ -101,14 +101,14 @@ const compromiseCommand = operatorCommand("keys compromise", {
   },
 });
 
-const jwksCommand = operatorCommand("keys jwks", {
+const jwksCommand = defineRegisterCommand("keys jwks", {
   async act({ keys }, args) {
     const document = jwksOf(keyRingOf(await keys.list()));
     print(args, document, () => JSON.stringify(document, null, 2));
   },
 });
 
-const historyCommand = operatorCommand("keys history", {
+const historyCommand = defineRegisterCommand("keys history", {
   async act({ keys, secrets, clock, settingsInForce: { issuer }, hasSetIssuer }, args) {
     if (!hasSetIssuer)
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
@@ -118,7 +118,7 @@ const historyCommand = operatorCommand("keys history", {
   },
 });
 
-const importCommand = tvsCommand("keys import", {
+const importCommand = defineTvsCommand("keys import", {
   args: { file: operand(), ...yesArg, ...actorArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");

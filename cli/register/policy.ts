@@ -2,17 +2,17 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { byName, group, operand } from "../command.ts";
-import { operatorCommand, tvsCommand } from "../operator-command.ts";
-import { formatList, print } from "../terminal/output.ts";
+import { defineRegisterCommand, defineTvsCommand } from "../operator-command.ts";
+import { formatListTable, print } from "../terminal/output.ts";
 import { readPolicyFile } from "./settings.ts";
 
-const showCommand = operatorCommand("policy show", {
+const showCommand = defineRegisterCommand("policy show", {
   async act({ settingsInForce: { policy } }, args) {
     print(args, policy, () => policyText(policy));
   },
 });
 
-const checkCommand = tvsCommand("policy check", {
+const checkCommand = defineTvsCommand("policy check", {
   args: { file: operand() },
   async run({ args }) {
     const policy = readValidPolicy(args.file);
@@ -34,7 +34,7 @@ function readValidPolicy(file: string): Policy {
 
 function policyText(policy: Policy): string {
   const rules = purposes.map((purpose) => ({ purpose, rule: policy.purposes[purpose] }));
-  const rows = formatList(rules, {
+  const rows = formatListTable(rules, {
     PURPOSE: "purpose",
     CERTIFICATE: ({ rule }) => rule?.certificate.join(", ") ?? "nobody: not in the policy",
     SOURCE: ({ rule }) => rule?.sources.join(", "),

@@ -28,10 +28,10 @@ import { validateBySchema } from "../../src/http/request-body.ts";
 import { type ListLabel, purposes, type SignedStatement } from "../../src/partner/contract.ts";
 import { operand, option, toggle } from "../command.ts";
 import { logWriterOf, openEvidenceLog } from "../evidence/open-evidence.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
-import { exitCodes, formatList, parseChoice, print } from "../terminal/output.ts";
+import { exitCodes, formatListTable, parseChoice, print } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { fileFormatArgs } from "./teachers-map.ts";
 
@@ -43,7 +43,7 @@ const maxRows = 1_000_000;
 /** The most rows of a statement. One more row is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
-export const rosterCommand = operatorCommand("roster", {
+export const rosterCommand = defineRegisterCommand("roster", {
   args: {
     file: operand(),
     purpose: {
@@ -197,7 +197,7 @@ function rowsText(rows: readonly RosterRowResult[], hasNames: boolean): string {
 function rosterTable(rows: readonly RosterRowResult[], hasNames: boolean): string {
   const listed = ({ nameMatches }: RosterRowResult) =>
     nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
-  return formatList(rows, {
+  return formatListTable(rows, {
     LINE: "line",
     "REG NO": "regNo",
     "T ID": "tId",
@@ -214,7 +214,7 @@ function rosterTable(rows: readonly RosterRowResult[], hasNames: boolean): strin
  * @returns the statement as JSON
  * @throws TvsError USAGE for a list that the API would refuse, REFUSED if no issuer is set, LOG_BEHIND
  */
-async function stateOwnList(operator: CommandContext, asked: StatementRequest): Promise<string> {
+async function stateOwnList(operator: OpenedRegister, asked: StatementRequest): Promise<string> {
   requireStateable(asked);
   const { settingsInForce: defaults, hasSetIssuer, keyKind } = operator;
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
@@ -241,7 +241,7 @@ function requireStateable({ purpose, list, teachers }: StatementRequest): void {
   }
 }
 
-async function attempt(operator: CommandContext, asked: StatementRequest, snapshot: Snapshot) {
+async function attempt(operator: OpenedRegister, asked: StatementRequest, snapshot: Snapshot) {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);

@@ -22,13 +22,13 @@ import { csvHeaderLine, templateColumns } from "../../src/domain/import/rows.ts"
 import { type ArgValues, configOf, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { makeImportDependencies, requireRegister, withRegister } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { getMainUrl } from "../program.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
 import {
   exitCodes,
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   hint,
   print,
   printNote,
@@ -57,7 +57,7 @@ const importArgs = {
   ...actorArg,
 } as const;
 
-export const importTeachersCommand = tvsCommand("teachers import", {
+export const importTeachersCommand = defineTvsCommand("teachers import", {
   args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);
@@ -196,7 +196,7 @@ function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
   const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
-  const figures = formatRecord({
+  const figures = formatMembers({
     file,
     ...(sheet === undefined ? {} : { sheet }),
     ...{ sha256, rows, inserted, updated, unchanged, rejected, warnings, events },
@@ -207,8 +207,8 @@ function importSummary(result: ImportResult): string {
   });
   const first = listFirstRejections(codes, shownRows);
   const parts = [figures];
-  if (codes.length > 0) parts.push(formatList(codes.map(describeCodeCount), codeColumns));
-  if (first.length > 0) parts.push(`the first rejected rows:\n${formatList(first, issueColumns)}`);
+  if (codes.length > 0) parts.push(formatListTable(codes.map(describeCodeCount), codeColumns));
+  if (first.length > 0) parts.push(`the first rejected rows:\n${formatListTable(first, issueColumns)}`);
   return parts.join("\n\n");
 }
 

@@ -10,8 +10,8 @@ import {
 import { maxTermLength, termKindOf } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgValues, operand, option } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { choiceOption, limitOption, sinceOption } from "../terminal/lists.ts";
 import { exitCodes, hint, printList, printNote, type TableColumns } from "../terminal/output.ts";
@@ -48,7 +48,7 @@ type PageArgs = ArgValues<typeof pageArgs> & { json?: boolean | undefined };
 
 const pageOf = ({ limit, after }: PageArgs) => ({ limit, ...(after === undefined ? {} : { after }) });
 
-export const listTeachersCommand = operatorCommand("teachers list", {
+export const listTeachersCommand = defineRegisterCommand("teachers list", {
   args: { ...teacherFilterArgs, ...pageArgs },
   async act(operator, args) {
     const found = await listTeachers(operator, readTeacherFilter(args), pageOf(args));
@@ -56,7 +56,7 @@ export const listTeachersCommand = operatorCommand("teachers list", {
   },
 });
 
-export const findTeachersCommand = operatorCommand("teachers find", {
+export const findTeachersCommand = defineRegisterCommand("teachers find", {
   args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
     // A character has up to four bytes in UTF-8, and the line end has up to two.
@@ -79,7 +79,7 @@ export const findTeachersCommand = operatorCommand("teachers find", {
 function show(
   args: PageArgs,
   { teachers, next }: TeacherPage,
-  { operator: { calendar, clock }, nobody }: { operator: CommandContext; nobody: string },
+  { operator: { calendar, clock }, nobody }: { operator: OpenedRegister; nobody: string },
 ): void {
   const today = calendar.dateAt(clock.now());
   const rows = teachers.map((one) => describeTeacherRow(one, today));

@@ -9,8 +9,8 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import { configOf, operand, option, toggle } from "../command.ts";
-import { type CommandContext, withRegister } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { type OpenedRegister, withRegister } from "../open.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { getMainUrl } from "../program.ts";
 import {
   exitCodes,
@@ -64,7 +64,7 @@ export function readMappingFile(file: string): Mapping {
   }
 }
 
-export const mapColumnsCommand = tvsCommand("teachers map", {
+export const mapColumnsCommand = defineTvsCommand("teachers map", {
   args: {
     file: { ...operand(), required: false },
     ...fileFormatArgs,
@@ -133,7 +133,7 @@ function explainSuggestion({ mapping, columns, questions, rows }: MappingSuggest
 
 /** Prints the remembered mapping, or forgets it with --forget. @throws TvsError NOT_KNOWN if none is remembered */
 async function printOrForgetMapping(
-  { settings }: CommandContext,
+  { settings }: OpenedRegister,
   args: { forget?: boolean | undefined; json?: boolean | undefined },
 ) {
   const found = await readRememberedMapping(settings);

@@ -21,19 +21,19 @@ import {
   formatRevocation,
 } from "../../src/domain/teachers/record.ts";
 import { type ArgValues, byName, type commonArgs, group, operand, option, toggle } from "../command.ts";
-import type { CommandContext } from "../open.ts";
-import { operatorCommand } from "../operator-command.ts";
+import type { OpenedRegister } from "../open.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { prepareOutputFile } from "../safe/output-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
-  type Cell,
-  formatList,
-  formatRecord,
+  formatListTable,
+  formatMembers,
   formatTerminalJson,
   hint,
   print,
   printNote,
+  type TableCell,
   type TableColumns,
 } from "../terminal/output.ts";
 import { createProgressBar, isProgressShown } from "../terminal/progress.ts";
@@ -47,7 +47,7 @@ function formatOf(file: string): ImportFormat {
   return formatOfFileName(file) ?? "csv";
 }
 
-const exportCommand = operatorCommand("teachers export", {
+const exportCommand = defineRegisterCommand("teachers export", {
   args: { file: operand(), ...teacherFilterArgs, force: toggle() },
   prepare({ file: path, force }, config) {
     return { format: formatOf(path), output: prepareOutputFile({ flag: "the file", path, force, config }) };
@@ -81,7 +81,7 @@ const exportCommand = operatorCommand("teachers export", {
 /** Maximum bytes on standard input. A NIN and a line end have 13 bytes; a larger input is the wrong file. */
 const maxInputBytes = 1024;
 
-const exportSubjectCommand = operatorCommand("teachers export-subject", {
+const exportSubjectCommand = defineRegisterCommand("teachers export-subject", {
   // Reads the NIN from standard input, because an argument is visible in the shell's history and in `ps`.
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
@@ -110,7 +110,7 @@ const reasonArg = {
   },
 } as const;
 
-const showCommand = operatorCommand("teachers show", {
+const showCommand = defineRegisterCommand("teachers show", {
   args: refArg,
   async act(operator, args) {
     const teacher = await requireTeacher(operator.teachers, args.ref);
@@ -133,7 +133,7 @@ function teacherText({ profile, lastEvent, attestations, ...teacher }: Described
   const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
   const profileText = () =>
     `${profile?.qualifications.length} qualifications, ${profile?.employment.length} employments`;
-  return formatRecord({
+  return formatMembers({
     "registration number": teacher.regNo,
     "teacher id": teacher.tId,
     name: teacher.name,
@@ -172,7 +172,7 @@ type ChangeArgs = ArgValues<typeof refArg & typeof reasonArg & typeof commonArgs
 /** Actions that the operator must confirm, because partners are notified immediately. */
 const actionsToConfirm: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
 
-async function change(action: TeacherAction, operator: CommandContext, args: ChangeArgs): Promise<void> {
+async function change(action: TeacherAction, operator: OpenedRegister, args: ChangeArgs): Promise<void> {
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
   if (actionsToConfirm.includes(action))
@@ -189,7 +189,7 @@ async function change(action: TeacherAction, operator: CommandContext, args: Cha
 type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
 /** Lists the partners that got the answer VALID. Runs after the revocation, to include answers until then. */
-async function answeredValid({ attestations, clock }: CommandContext, teacherId: number) {
+async function answeredValid({ attestations, clock }: OpenedRegister, teacherId: number) {
   const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
   return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
 }
@@ -200,7 +200,7 @@ function changeText({ teacher, before, after, events }: TeacherChange, answered:
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";
   const pending = again === null ? "" : `; recorded, and counts when the teacher is ${again}`;
   const hidden = { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) };
-  const text = formatRecord({
+  const text = formatMembers({
     teacher: `${teacher.regNo}, ${teacher.name}`,
     licence: `${moved(before.license, after.license)}${pending}`,
     certificate: after.certificate,
@@ -210,7 +210,7 @@ function changeText({ teacher, before, after, events }: TeacherChange, answered:
   });
   if (answered === undefined) return text;
   if (answered.length === 0) return `${text}\n\nNo partner got the answer VALID in the last 90 days.`;
-  const rows = formatList(answered, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
+  const rows = formatListTable(answered, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
   return `${text}\n\nPartners that got the answer VALID in the last 90 days:\n${rows}`;
 }
 
@@ -219,27 +219,27 @@ function moved(from: string, to: string): string {
 }
 
 function changeCommand(action: TeacherAction) {
-  return operatorCommand(`teachers ${action}`, {
+  return defineRegisterCommand(`teachers ${action}`, {
     args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...actorArg },
     act: (operator, args) => change(action, operator, args as ChangeArgs),
   });
 }
 
-const historyCommand = operatorCommand("teachers history", {
+const historyCommand = defineRegisterCommand("teachers history", {
   args: { ...refArg, ...actorFilterArg },
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
     const all = await readTeacherHistory(teachers, teacher.id);
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
-    print(args, lines.map(describeHistoryLine), () => formatList(lines, historyColumns));
+    print(args, lines.map(describeHistoryLine), () => formatListTable(lines, historyColumns));
   },
 });
 
 const movedTo = (from: string | undefined, to: string) =>
   from === undefined || from === to ? to : `${from} -> ${to}`;
 /** Makes the column of a value that only changes have. Its cells are empty in the lines of events. */
-const ofChange = (cell: (line: HistoryLine & { type: "change" }) => Cell) => (line: HistoryLine) =>
+const ofChange = (cell: (line: HistoryLine & { type: "change" }) => TableCell) => (line: HistoryLine) =>
   line.type === "event" ? "" : cell(line);
 
 const historyColumns: TableColumns<HistoryLine> = {
@@ -254,14 +254,14 @@ const historyColumns: TableColumns<HistoryLine> = {
   "REASON OR EVENT ID": (line) => (line.type === "event" ? line.eventId : line.reason),
 };
 
-const sweepCommand = operatorCommand("teachers sweep", {
+const sweepCommand = defineRegisterCommand("teachers sweep", {
   args: actorArg,
   async act({ teachers, calendar, clock, actor }, args) {
     const total = isProgressShown() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
     const bar = createProgressBar({ label: "announcing", unit: "licences", total });
     const onProgress = (announced: number) => bar.show(announced);
     const result = await sweepLicenses(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
-    print(args, result, () => formatRecord(result));
+    print(args, result, () => formatMembers(result));
     if (result.events > 0) hint(args, "tvs webhooks list shows which partners were notified");
   },
 });

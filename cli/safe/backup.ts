@@ -17,15 +17,15 @@ import { openDatabaseFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
 import { byName, configOf, operand, option, type TvsCommand, toggle } from "../command.ts";
 import { requireRegister, runAndCloseDriver } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import {
   exitCodes,
-  formatRecord,
+  formatMembers,
   hint,
   parseCount,
   print,
   printNote,
-  wrapSentence,
+  wrapAtTerminal,
 } from "../terminal/output.ts";
 import { isProgressShown } from "../terminal/progress.ts";
 import { prepareOutputFile } from "./output-file.ts";
@@ -59,7 +59,7 @@ export function describeBackup({ counts, newestAttestation, log, masterKeyCheck:
   };
 }
 
-const makeCommand = tvsCommand("backup", {
+const makeCommand = defineTvsCommand("backup", {
   args: { file: operand(), force: toggle(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
@@ -113,10 +113,10 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
     `The master key is NOT in this backup; it is in ${place}.`,
     "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
   ];
-  return [formatRecord({ file, ...describeBackup(facts) }), "", ...notes.map(wrapSentence)].join("\n");
+  return [formatMembers({ file, ...describeBackup(facts) }), "", ...notes.map(wrapAtTerminal)].join("\n");
 }
 
-const verifyCommand = tvsCommand("backup verify", {
+const verifyCommand = defineTvsCommand("backup verify", {
   args: { file: operand() },
   async run({ args }) {
     const config = configOf(args);
@@ -127,7 +127,7 @@ const verifyCommand = tvsCommand("backup verify", {
     const masterKey = compareMasterKey(config, facts);
     const ok = masterKey !== "differs";
     print(args, { ok, file, ...describeBackup(facts), masterKey }, () =>
-      formatRecord({
+      formatMembers({
         backup: ok ? "good" : "good, but not for this master key",
         file,
         ...describeBackup(facts),

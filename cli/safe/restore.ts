@@ -13,17 +13,17 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { skipTeacherIds } from "../../src/store/status-lists.ts";
 import { configOf, operand, toggle } from "../command.ts";
 import { continueLogAfterRestore, describeRestoredLog, type RestoredLog } from "../evidence/restored-log.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { actorArg, actorOf } from "../register/operator-name.ts";
 import { describeRegisterLocation } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { formatRecord, formatTable, hint, print, printNote, wrapSentence } from "../terminal/output.ts";
+import { formatMembers, formatTable, hint, print, printNote, wrapAtTerminal } from "../terminal/output.ts";
 import { compareMasterKey, describeBackup, requireDatabaseFile } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 const maxListed = 20;
 
-export const restoreCommand = tvsCommand("restore", {
+export const restoreCommand = defineTvsCommand("restore", {
   args: { file: operand(), force: toggle(), "hold-webhooks": toggle(), ...yesArg, ...actorArg },
   async run({ args }) {
     const config = configOf(args);
@@ -134,7 +134,7 @@ function listed(ids: readonly string[]): string {
 }
 
 function restoreText(
-  facts: Parameters<typeof formatRecord>[0],
+  facts: Parameters<typeof formatMembers>[0],
   { undone }: RestoreResult,
   notes: readonly string[],
 ) {
@@ -144,9 +144,9 @@ function restoreText(
     return [kind, id, was ?? missing, now ?? missing];
   });
   return [
-    formatRecord(facts),
+    formatMembers(facts),
     ...(rows.length === 0 ? [] : ["", formatTable(["WHAT", "ID", "WAS", "NOW"], rows)]),
     "",
-    ...notes.map((line) => wrapSentence(`* ${line}`)),
+    ...notes.map((line) => wrapAtTerminal(`* ${line}`)),
   ].join("\n");
 }

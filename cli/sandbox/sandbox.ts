@@ -28,11 +28,11 @@ import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { byName, configOf, group } from "../command.ts";
-import { type CommandContext, makeImportDependencies, readStoredSettings, withRegister } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { makeImportDependencies, type OpenedRegister, readStoredSettings, withRegister } from "../open.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { programInvocation } from "../program.ts";
 import { describeRegisterLocation } from "../register/register.ts";
-import { formatRecord, hint, print, printList } from "../terminal/output.ts";
+import { formatMembers, hint, print, printList } from "../terminal/output.ts";
 
 const demoKeyName = "sandbox_demo_key";
 
@@ -40,7 +40,7 @@ const receiverUrl = "http://localhost:9876";
 
 /** Fills a sandbox at its first start. @returns the demo partner's key, and an introduction with commands to paste */
 export async function prepareSandbox(
-  operator: CommandContext,
+  operator: OpenedRegister,
   url: string,
 ): Promise<{ introduction: string; demo: DemoPartner }> {
   await fillSandbox(operator);
@@ -52,7 +52,7 @@ export async function prepareSandbox(
  * Gets the demo partner's API key, which stays the same while it is live. The key is stored before the partner is added.
  * After a kill between these two steps, the next start uses the stored key.
  */
-async function demoKey({ partners, settings, secrets, clock, keyKind }: CommandContext): Promise<string> {
+async function demoKey({ partners, settings, secrets, clock, keyKind }: OpenedRegister): Promise<string> {
   const options = { kind: keyKind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
   const key = stored === undefined ? await store(mintApiKey(demoPartner, options).text) : openKey(stored);
@@ -86,7 +86,7 @@ function demoRecord(createdAt: number): Partner {
   };
 }
 
-function describe({ dataDir }: CommandContext, url: string, apiKey: string): string {
+function describe({ dataDir }: OpenedRegister, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
   const tvs = programInvocation();
   const [first, , revoked] = statusExampleTeachers;
@@ -120,7 +120,7 @@ ${commands.map(([line, what]) => `  ${line.padEnd(widest)}  ${what}`).join("\n")
 }
 
 /** Imports missing made-up teachers. The licence that ends soon gets a new expiry date once it has expired. */
-async function fillSandbox(operator: CommandContext): Promise<void> {
+async function fillSandbox(operator: OpenedRegister): Promise<void> {
   const { teachers, calendar, clock } = operator;
   const find = (regNo = "") => teachers.findStored({ by: "regNo", value: regNo });
   const [last = ""] = sample.trimEnd().split("\n").slice(-1);
@@ -135,15 +135,15 @@ async function fillSandbox(operator: CommandContext): Promise<void> {
     await importFixtures(operator, [expiringTeacher]);
 }
 
-const importSample = (operator: CommandContext) => importText(operator, "sample-registry.csv", sample);
+const importSample = (operator: OpenedRegister) => importText(operator, "sample-registry.csv", sample);
 
-function importFixtures(operator: CommandContext, teachers: typeof sandboxTeachers): Promise<ImportResult> {
+function importFixtures(operator: OpenedRegister, teachers: typeof sandboxTeachers): Promise<ImportResult> {
   const today = operator.calendar.dateAt(operator.clock.now());
   return importText(operator, "sandbox-teachers.ndjson", makeSandboxExtract(teachers, today));
 }
 
 /** Imports a text without events, because filling or resetting a sandbox must not announce changes of licences. */
-function importText(operator: CommandContext, name: string, text: string): Promise<ImportResult> {
+function importText(operator: OpenedRegister, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
   return importIntoRegister({ name, bytes: inOnePiece(text) }, makeImportDependencies(operator), options);
 }
@@ -156,7 +156,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
  * Opens the sandbox for a command that works only there. The operator may leave out `--sandbox`.
  * @throws TvsError REGISTER_MISSING, REFUSED for a live register
  */
-export async function withSandbox<T>(args: object, run: (operator: CommandContext) => Promise<T>) {
+export async function withSandbox<T>(args: object, run: (operator: OpenedRegister) => Promise<T>) {
   const config = configOf({ ...args, sandbox: true });
   const stored = await readStoredSettings(config);
   const location = describeRegisterLocation(config);
@@ -173,7 +173,7 @@ export async function withSandbox<T>(args: object, run: (operator: CommandContex
   return withRegister(config, run);
 }
 
-const teachersCommand = tvsCommand("sandbox teachers", {
+const teachersCommand = defineTvsCommand("sandbox teachers", {
   async run({ args }) {
     const [first] = statusExampleTeachers;
     const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
@@ -189,7 +189,7 @@ const teachersCommand = tvsCommand("sandbox teachers", {
   },
 });
 
-const resetCommand = tvsCommand("sandbox reset", {
+const resetCommand = defineTvsCommand("sandbox reset", {
   async run({ args }) {
     await withSandbox(args, async (operator) => {
       const results = [await importSample(operator), await importFixtures(operator, sandboxTeachers)];
@@ -199,13 +199,13 @@ const resetCommand = tvsCommand("sandbox reset", {
       const endpoint = hasEndpoint ? "removed" : "none";
       await resetNotifications(operator);
       print(args, { teachers, endpoint }, () =>
-        formatRecord({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
+        formatMembers({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
       );
     });
   },
 });
 
-async function resetNotifications({ partners, watches }: CommandContext): Promise<void> {
+async function resetNotifications({ partners, watches }: OpenedRegister): Promise<void> {
   // Before its first start a sandbox has no demo partner.
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
   const { watchLimit } = await partners.update({ partnerId: demoPartner, eventFilter: defaultEventFilter });

@@ -5,15 +5,15 @@ import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trig
 import { parseTeacherKey } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { operand } from "../command.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { noteMissingService } from "../partners/delivery-advice.ts";
-import { formatRecord, hint, parseChoice, print, printNote } from "../terminal/output.ts";
+import { formatMembers, hint, parseChoice, print, printNote } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
 /** How many of the newest deliveries are searched for the event's deliveries. In a sandbox an event has fewer. */
 const maxDeliveries = 100;
 
-export const triggerCommand = tvsCommand("trigger", {
+export const triggerCommand = defineTvsCommand("trigger", {
   args: {
     event: {
       ...operand(eventTypes.join(", "), (text, flag) => parseChoice(text, flag, eventTypes)),
@@ -40,7 +40,7 @@ export const triggerCommand = tvsCommand("trigger", {
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
       print(args, { eventType, eventId, regNo, tId, before, told: notified, deliveries }, () =>
-        formatRecord({
+        formatMembers({
           event: `${eventType} (${eventId})`,
           teacher: `${regNo}, ${name}`,
           ...changeOf(done),

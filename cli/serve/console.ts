@@ -20,13 +20,13 @@ import { log } from "../../src/logger.ts";
 import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { tvsVersion } from "../command.ts";
-import { operatorCommand } from "../operator-command.ts";
+import { defineRegisterCommand } from "../operator-command.ts";
 import { describeRuntime } from "../program.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { print, printNote } from "../terminal/output.ts";
 import type { RunningService } from "./open-service.ts";
 
-export const consoleCommand = operatorCommand("console", {
+export const consoleCommand = defineRegisterCommand("console", {
   async act({ driver, config, secrets, clock }, args) {
     if (!(await driver.serviceRunning()))
       throw new TvsError(

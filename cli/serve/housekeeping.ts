@@ -18,7 +18,7 @@ import { log } from "../../src/logger.ts";
 import { type Counters, makeCountingOutbox } from "../../src/metrics/counters.ts";
 import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
-import { type CommandContext, createStores, type Stores } from "../open.ts";
+import { createStores, type OpenedRegister, type Stores } from "../open.ts";
 
 /** How often a node checks whether the leader's lease is free, and how often the leader renews the lease. */
 const [pollIntervalMs, renewMs] = [500, 5_000];
@@ -39,7 +39,7 @@ type LeaderOptions = {
 const noWork = async () => {};
 
 /** Does the leader's work: always over a file, over a libSQL server while this node has the lease. @returns the stop */
-export function startLeaderWork(operator: CommandContext, options: LeaderOptions): () => Promise<void> {
+export function startLeaderWork(operator: OpenedRegister, options: LeaderOptions): () => Promise<void> {
   const { driver } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
   const lease = createLeaderStore(driver);
@@ -77,7 +77,7 @@ export function startLeaderWork(operator: CommandContext, options: LeaderOptions
   };
 }
 
-function startWork(operator: CommandContext, stores: Stores, { configuration, onLogError }: LeaderOptions) {
+function startWork(operator: OpenedRegister, stores: Stores, { configuration, onLogError }: LeaderOptions) {
   const { clock, secrets, pinned } = operator;
   const writer = logWriterOf(operator, stores.evidence);
   const stops = [
@@ -119,7 +119,7 @@ type SenderOptions = { clockAheadMs: () => number; configuration: Configuration;
  * that another node still leases. @returns a function that stops the sender; it may be called twice
  */
 export function startWebhookSending(
-  { driver, stores, secrets, keyKind, clock: own }: CommandContext,
+  { driver, stores, secrets, keyKind, clock: own }: OpenedRegister,
   { clockAheadMs, configuration, counters }: SenderOptions,
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };

@@ -43,7 +43,7 @@ import { createDiskMonitor } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
 import { logWriterOf, openEvidenceLog } from "../evidence/open-evidence.ts";
-import { type CommandContext, type OpenRegisterOptions, openRegister } from "../open.ts";
+import { type OpenedRegister, type OpenRegisterOptions, openRegister } from "../open.ts";
 import { getMainUrl } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeaderWork, startWebhookSending } from "./housekeeping.ts";
@@ -140,7 +140,7 @@ const start = (data: OpensslOptions) => new Worker(getMainUrl(), { workerData: {
  * Locks the database file. On a libSQL server, it compares the settings with those of the other running services.
  * @throws TvsError DATABASE_IN_USE if a service has the file open, REFUSED if issuer or time zone differ
  */
-async function admit({ driver, stores, settingsInForce, remembered, clock }: CommandContext): Promise<void> {
+async function admit({ driver, stores, settingsInForce, remembered, clock }: OpenedRegister): Promise<void> {
   if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
   if (!(await driver.serviceRunning())) return;
   for (const [name, option, own] of [
@@ -157,7 +157,7 @@ async function admit({ driver, stores, settingsInForce, remembered, clock }: Com
 }
 
 /** Stores the settings that commands and other nodes need. The change is recorded under the name of the operator. */
-async function rememberSettings(operator: CommandContext, { keepAttestations }: Config): Promise<void> {
+async function rememberSettings(operator: OpenedRegister, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, hasSetIssuer, secrets } = operator;
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
   const all = { ...serializeSettings(settingsInForce), [issuerIsSetSettingName]: String(hasSetIssuer) };
@@ -174,7 +174,7 @@ type ServiceParts = Readonly<{
   clockWatch: ClockMonitor;
 }>;
 
-async function createService(operator: CommandContext, parts: ServiceParts): Promise<Service> {
+async function createService(operator: OpenedRegister, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = operator;
   const { settings, teachers, quotaStore } = stores;
   const { signer, disk, counters, observe, clockWatch } = parts;

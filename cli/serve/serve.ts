@@ -17,7 +17,7 @@ import { discardFile } from "../../src/store/driver/files.ts";
 import { readEnvironment, readRepeatedOption, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { readStoredSettings } from "../open.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -25,7 +25,7 @@ import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
 import { openService, type RunningService } from "./open-service.ts";
 
-export const serveCommand = tvsCommand("serve", {
+export const serveCommand = defineTvsCommand("serve", {
   args: { ...serveArgs, ...actorArg },
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [

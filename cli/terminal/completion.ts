@@ -12,7 +12,7 @@ import {
   subCommandsOf,
   type TvsCommand,
 } from "../command.ts";
-import { tvsCommand } from "../operator-command.ts";
+import { defineTvsCommand } from "../operator-command.ts";
 import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
@@ -23,7 +23,7 @@ export const completionScripts = { bash, zsh, fish } as const;
 
 const shells = Object.keys(completionScripts) as (keyof typeof completionScripts)[];
 
-export const completionCommand = tvsCommand("completion", {
+export const completionCommand = defineTvsCommand("completion", {
   args: {
     shell: {
       ...operand(`One of ${shells.join(", ")}`, (text) => parseChoice(text, "the shell", shells)),

@@ -63,7 +63,7 @@ function wrapNote(line: string): string {
   return hang(start, line.slice(start.length), { width: chooseTextWidth(process.stderr) });
 }
 
-export function printNoteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+export function printNoteTable(head: readonly string[], rows: readonly (readonly TableCell[])[]): void {
   process.stderr.write(ensureLineEnd(formatTable(head, rows, process.stderr)));
 }
 
@@ -74,7 +74,7 @@ export function hint(args: Asked, text: string): void {
 
 const ensureLineEnd = (text: string) => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
 
-export type Cell = string | number | boolean | null | undefined;
+export type TableCell = string | number | boolean | null | undefined;
 
 type Rows = readonly (readonly string[])[];
 
@@ -87,7 +87,7 @@ const columnGap = 2;
  */
 export function formatTable(
   head: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   { isTTY, columns }: { isTTY?: boolean; columns?: number } = process.stdout,
 ): string {
   const titles = head.map((title) => formatHeading(title, isTTY));
@@ -162,14 +162,14 @@ export function wrapText(text: string, width = chooseTextWidth(), lineBreak = "\
 /** A private-use character, which replaces a space at which no line may break. */
 const noBreak = "\ue000";
 
-type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
+type CellName<T> = { [K in keyof T]: T[K] extends TableCell ? K : never }[keyof T] & string;
 
 /** The columns of a table by title: each is the name of a member, or a function that makes the cell. */
-export type TableColumns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
+export type TableColumns<T> = Readonly<Record<string, CellName<T> | ((one: T) => TableCell)>>;
 
-export function formatList<T>(list: readonly T[], columns: TableColumns<T>): string {
+export function formatListTable<T>(list: readonly T[], columns: TableColumns<T>): string {
   const cells = Object.values(columns).map((column) =>
-    typeof column === "function" ? column : (one: T) => one[column] as Cell,
+    typeof column === "function" ? column : (one: T) => one[column] as TableCell,
   );
   const rows = list.map((one) => cells.map((cellOf) => cellOf(one)));
   return formatTable(Object.keys(columns), rows);
@@ -177,11 +177,11 @@ export function formatList<T>(list: readonly T[], columns: TableColumns<T>): str
 
 /** Prints a list: one array with `--json`, else a table. @param none the text for an empty list */
 export function printList<T>(args: Asked, list: readonly T[], columns: TableColumns<T>, none?: string): void {
-  print(args, list, () => (list.length === 0 && none !== undefined ? none : formatList(list, columns)));
+  print(args, list, () => (list.length === 0 && none !== undefined ? none : formatListTable(list, columns)));
 }
 
 /** Makes a text with a line for each member. A long value continues on further lines. */
-export function formatRecord(members: Readonly<Record<string, Cell>>): string {
+export function formatMembers(members: Readonly<Record<string, TableCell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;
   const width = isSeen ? chooseTextWidth() : Math.max(chooseTextWidth(), nameWidth + 32);
@@ -200,7 +200,7 @@ export function chooseTextWidth({ columns = 80 }: { columns?: number } = process
 }
 
 /** Wraps a sentence of a command's result at a terminal. In a pipe or file it stays one line. */
-export function wrapSentence(sentence: string): string {
+export function wrapAtTerminal(sentence: string): string {
   return process.stdout.isTTY === true ? wrapText(sentence) : sentence;
 }
 
@@ -209,7 +209,7 @@ function toSecond(text: string): string {
   return text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{3}Z$/, "$1Z");
 }
 
-function cell(value: Cell): string {
+function cell(value: TableCell): string {
   return value === null || value === undefined || value === "" ? "-" : escapeUnprintable(String(value));
 }
 

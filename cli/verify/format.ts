@@ -129,7 +129,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
 
-export function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
+export function formatText(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
   // A green verdict would look like a positive answer, so it has no colour if the answer is no or its licence ended.

@@ -13,7 +13,7 @@ import {
 } from "../../src/partner/verify-webhook.ts";
 import { defineCommand, operand, option } from "../command.ts";
 import { readSmallFile, readStdin } from "../safe/input-file.ts";
-import { exitCodes, formatRecord, parseTime, print } from "../terminal/output.ts";
+import { exitCodes, formatMembers, parseTime, print } from "../terminal/output.ts";
 
 /** Far more than the size of the service's deliveries, which have a few hundred bytes. */
 const maxBodyMiB = 16;
@@ -90,7 +90,7 @@ function verdictText({ valid, reason, timestamp, event }: WebhookVerification): 
   const signedAt = timestamp === null ? null : isoTime(timestamp * 1000);
   if (reason !== null) return `refused  ${reason}\n${webhookRefusalReasons[reason]}\n${advice[reason]}`;
   if (event === null)
-    return `${formatRecord({ genuine: valid, signedAt })}\nThe body is signed, but it is no event of the contract.`;
+    return `${formatMembers({ genuine: valid, signedAt })}\nThe body is signed, but it is no event of the contract.`;
   const { eventId, eventType, occurredAt, data } = event;
-  return formatRecord({ genuine: valid, signedAt, eventId, eventType, occurredAt, ...data });
+  return formatMembers({ genuine: valid, signedAt, eventId, eventType, occurredAt, ...data });
 }

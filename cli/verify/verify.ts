@@ -14,7 +14,7 @@ import { defineCommand, type TvsCommand } from "../command.ts";
 import { escapeUnprintable, exitCodes } from "../terminal/output.ts";
 import { createProgressBar, isProgressShown, type ProgressBar } from "../terminal/progress.ts";
 import { type InputChunks, openInputs, readEnvelopeItems } from "./files.ts";
-import { type AnyVerification, formatHuman, formatJson } from "./format.ts";
+import { type AnyVerification, formatJson, formatText } from "./format.ts";
 import { type ParsedCommandLine, readVerifySettings, type VerifySettings, verifyArgs } from "./options.ts";
 
 /** The streams, environment variables and clock of the command, which tests replace. */
@@ -44,7 +44,7 @@ export async function runVerify(line: ParsedCommandLine, io: VerifyIo): Promise<
   const { json = false, _: paths } = line.args;
   const settings = await readVerifySettings(line, io.env, io.now);
   const progress = await createProgress(paths);
-  const format: typeof formatJson = json ? formatJson : (one, at) => formatHuman(one, at, io.color);
+  const format: typeof formatJson = json ? formatJson : (one, at) => formatText(one, at, io.color);
   const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let [text, bytes] = ["", 0];
   async function* watched(chunks: InputChunks): AsyncGenerator<Uint8Array> {

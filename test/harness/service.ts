@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type CommandContext, hasRegister, type OpenRegisterOptions, openRegister } from "../../cli/open.ts";
+import { hasRegister, type OpenedRegister, type OpenRegisterOptions, openRegister } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { type CommandLineOptions, readCommandConfig } from "../../src/config.ts";
@@ -41,7 +41,7 @@ function newRegister({ at, hasTeacher = false }: MadeRegister): Promise<Readonly
   });
 }
 
-const addTeacher = ({ stores }: CommandContext) =>
+const addTeacher = ({ stores }: OpenedRegister) =>
   stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
 
 /**
@@ -91,7 +91,7 @@ export async function makeMissingRegister(
 /** Opens the register of a data directory, runs a function with it and closes it. A missing register is made first. */
 export async function withTestContext<T>(
   dataDir: string,
-  act: (operator: CommandContext) => Promise<T>,
+  act: (operator: OpenedRegister) => Promise<T>,
   options: OpenRegisterOptions = {},
 ): Promise<T> {
   if (options.clock === undefined && !existsSync(join(dataDir, "tvs.db"))) await makeRegister(dataDir);
@@ -129,7 +129,7 @@ export type TestService = Awaited<ReturnType<typeof openTestService>>;
 
 /** Adds a partner with an API key to a register. @returns the key and its id */
 export async function addPartner(
-  { keyKind: kind, secrets, clock, stores }: CommandContext,
+  { keyKind: kind, secrets, clock, stores }: OpenedRegister,
   partnerId: string,
   terms: Partial<Partner> = {},
   expiresAt: number | null = null,

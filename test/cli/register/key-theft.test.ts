@@ -6,7 +6,7 @@ import { createPrivateKey, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
-import type { CommandContext } from "../../../cli/open.ts";
+import type { OpenedRegister } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readCommandConfig } from "../../../src/config.ts";
 import { decryptCheckpointKey } from "../../../src/domain/evidence/log.ts";
@@ -72,7 +72,7 @@ type Envelope = {
   readonly signature: string;
 };
 /** The keys of the register, as a thief has them who copied the backup and the master key. */
-type Stolen = Pick<CommandContext, "stores" | "secrets" | "driver">;
+type Stolen = Pick<OpenedRegister, "stores" | "secrets" | "driver">;
 
 /** Forges an envelope for an unknown teacher, dated an hour before the first call. */
 async function forge({ stores, secrets }: Stolen, envelope: Envelope): Promise<string> {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { CommandContext } from "../../../cli/open.ts";
+import type { OpenedRegister } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
@@ -12,7 +12,7 @@ import { makeRegister, withTestContext } from "../../harness/service.ts";
 const regNo = "TR/LA/2020/000001";
 const nin = "12345678901";
 
-async function put(operator: CommandContext, changes: Partial<TeacherContent> = {}): Promise<number> {
+async function put(operator: OpenedRegister, changes: Partial<TeacherContent> = {}): Promise<number> {
   const { teachers, blindIndex, clock } = operator;
   const identified = { tId: 100123, ninIndex: blindIndex.nin(nin), ninVerified: true };
   await teachers.apply([planImport(regNo, { ...identified, ...changes }, clock.now())]);
@@ -22,7 +22,7 @@ async function put(operator: CommandContext, changes: Partial<TeacherContent> = 
 let attestations = 0;
 
 /** Stores an attestation of a partner's call, without a real signature. */
-async function verify({ driver, clock }: CommandContext, changes: Partial<Attestation>): Promise<void> {
+async function verify({ driver, clock }: OpenedRegister, changes: Partial<Attestation>): Promise<void> {
   const claims = JSON.stringify({ result: { found: true, status: "VALID" } });
   const call = {
     ...{ partnerId: "exam-body-a", issuedAt: Math.floor(clock.now() / 1000), reference: `regNo:${regNo}` },

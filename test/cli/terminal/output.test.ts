@@ -4,7 +4,7 @@ import {
   escapeUnprintable,
   exitCodeOf,
   exitCodes,
-  formatRecord,
+  formatMembers,
   formatTable,
   hang,
   parseCount,
@@ -110,18 +110,18 @@ test("a wrapped text counts a wide character as two columns", () => {
 test("a printed record has a line for each member", () => {
   const record = { id: 1, name: "Ada", on: false, none: null, missing: undefined, empty: "" };
   const lines = ["id       1", "name     Ada", "on       false", "none     -", "missing  -", "empty    -"];
-  expect(formatRecord(record)).toBe(lines.join("\n"));
+  expect(formatMembers(record)).toBe(lines.join("\n"));
 });
 
 test("a printed table shows times to the second, and a printed record shows them in full", () => {
   const time = "2026-01-31T12:00:00.123Z";
   expect(formatTable(["AT"], [[time]])).toBe("AT\n2026-01-31T12:00:00Z");
-  expect(formatRecord({ at: time })).toBe(`at  ${time}`);
+  expect(formatMembers({ at: time })).toBe(`at  ${time}`);
 });
 
 test("the long list of a printed record continues on further lines, and no word is broken", () => {
   const purposes = Array.from({ length: 8 }, (_, index) => `PURPOSE_NUMBER_${index}`);
-  const lines = formatRecord({ id: "x", purposes: purposes.join(", ") }).split("\n");
+  const lines = formatMembers({ id: "x", purposes: purposes.join(", ") }).split("\n");
   expect(lines.length).toBeGreaterThan(2);
   for (const line of lines.slice(2)) expect(line).toMatch(/^ {10}PURPOSE_/);
   const shown = lines.slice(1).join(" ");
@@ -130,7 +130,7 @@ test("the long list of a printed record continues on further lines, and no word 
 
 test("control and hidden characters of printed values are escaped, and readable text is unchanged", () => {
   expect(formatTable(["name"], [["x\u001b[31m\ny"]])).toBe("name\nx\\u001b[31m\\u000ay");
-  expect(formatRecord({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
+  expect(formatMembers({ name: "x\u009b2J" })).toBe("name  x\\u009b2J");
   // A character beyond U+FFFF is escaped as two surrogates.
   const hidden = "a\u{e0041}b";
   expect(escapeUnprintable(hidden)).toBe("a\\udb40\\udc41b");
