@@ -68,10 +68,12 @@ export function option<const M extends Meaning>(valueHint: string, ...given: M) 
   return { type: "string", valueHint, ...meaning(given) } as const;
 }
 
+/** Defines an option without a value. */
 export function toggle(description = "") {
   return { type: "boolean", description } as const;
 }
 
+/** Defines an operand, which has a position instead of a name. It is required unless `required` is false. */
 export function operand<const M extends Meaning>(...given: M) {
   return { type: "positional", required: true, ...meaning(given) } as const;
 }
@@ -146,7 +148,7 @@ function readArgs(given: Readonly<Record<string, unknown>>, args: ArgDefinitions
   return { ...Object.fromEntries(read), _: given._ };
 }
 
-export function group(description: string, subCommands: CommandLoaders): TvsCommand {
+export function makeGroup(description: string, subCommands: CommandLoaders): TvsCommand {
   return { description, subCommands };
 }
 

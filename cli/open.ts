@@ -43,7 +43,7 @@ import { ensureDataDir, unlockSecrets } from "./safe/vault.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** An open register: its stores, secrets and settings. Commands pass it to functions of the domain. */
+/** An open register: its stores, secrets and settings, and the operator's name. Commands pass it to the domain. */
 export type OpenedRegister = Awaited<ReturnType<typeof openRegister>>;
 
 export type OpenRegisterOptions = {

@@ -6,14 +6,14 @@ import { configOf, option } from "./command.ts";
 import { withRegister } from "./open.ts";
 import { defineTvsCommand } from "./operator-command.ts";
 import { hasDatabase, noRegisterError } from "./register/register.ts";
-import { print, printNote } from "./terminal/output.ts";
+import { printNote, printResult } from "./terminal/output.ts";
 
 export const openapiCommand = defineTvsCommand("openapi", {
   args: { issuer: option("URL") },
   async run({ args }) {
     const { issuer, site } = await describedBy(configOf(args));
     const document = buildOpenApiDocument(issuer, site);
-    print(args, document, () => JSON.stringify(document, null, 2));
+    printResult(args, document, () => JSON.stringify(document, null, 2));
   },
 });
 

@@ -13,7 +13,14 @@ import { quoteShellWord } from "../../src/domain/plain-text.ts";
 import { readEnvironment, toggle, tvsVersion } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { noRegisterError, refuseForeignFolder } from "../register/register.ts";
-import { escapeUnprintable, exitCodes, formatListTable, hang, print, printNote } from "../terminal/output.ts";
+import {
+  escapeUnprintable,
+  exitCodes,
+  formatListTable,
+  hang,
+  printNote,
+  printResult,
+} from "../terminal/output.ts";
 import { checkDatabase, checkDatabaseEngine } from "./database.ts";
 import * as machine from "./machine.ts";
 import { checkClientCertificates, checkSigning, checkTrustedProxies } from "./service.ts";
@@ -30,7 +37,7 @@ export const doctorCommand = defineTvsCommand("doctor", {
     const shown = checks.map(({ name, result, found, ...check }) => {
       return { name, result, found, advice: adviceText(check) };
     });
-    print(args, { ok: healthy, checks: shown }, () => report(shown));
+    printResult(args, { ok: healthy, checks: shown }, () => report(shown));
     if (isMissing) printNote(`tvs: ${noRegisterError(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },

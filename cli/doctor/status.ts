@@ -5,12 +5,12 @@ import { describeLicensedCount, readFigures } from "../../src/domain/status.ts";
 import { configOf } from "../command.ts";
 import { type OpenedRegister, withRegister } from "../open.ts";
 import { defineTvsCommand } from "../operator-command.ts";
-import { formatMembers, print } from "../terminal/output.ts";
+import { formatMembers, printResult } from "../terminal/output.ts";
 
 export const statusCommand = defineTvsCommand("status", {
   async run({ args }) {
     const status = await withRegister(configOf(args), readStatus);
-    print(args, status, () => statusText(status));
+    printResult(args, status, () => statusText(status));
   },
 });
 

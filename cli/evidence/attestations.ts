@@ -25,7 +25,7 @@ import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, EnvelopePosition } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
 import type { PartnerStore } from "../../src/store/partners.ts";
-import { byName, group, operand, option, toggle } from "../command.ts";
+import { byName, makeGroup, operand, option, toggle } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
@@ -37,9 +37,9 @@ import {
   formatMembers,
   formatTerminalJson,
   hint,
-  print,
   printList,
   printNote,
+  printResult,
   type TableColumns,
 } from "../terminal/output.ts";
 import { openInputs, readEnvelopeItems } from "../verify/files.ts";
@@ -57,7 +57,7 @@ const proveCommand = defineRegisterCommand("attestations prove", {
     const { origin } = requireCheckpointHead(checkpoint);
     const leafHash = Buffer.from(leaf).toString("hex");
     const path = { leafHash, leafIndex: index, treeSize: size, hashes: hashes.map(encodeBase64) };
-    print(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));
+    printResult(args, { origin, ...path, checkpoint, proof }, () => (file === undefined ? proof : ""));
     if (file !== undefined) printNote(`wrote the proof to ${file.path}`);
   },
 });
@@ -106,7 +106,7 @@ const checkCommand = defineRegisterCommand("attestations check", {
     const check: Check = (item) =>
       checkAttestation(item, attestations.find, (id) => isPossiblyDeleted(kept, id));
     const results = await checkFile(args.file, check);
-    print(args, results.map(describeCheck), () => checkTable(results));
+    printResult(args, results.map(describeCheck), () => checkTable(results));
     if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
       printNote(`it can no longer be said whether these were attested: ${describeRetention(kept)}`);
     process.exitCode = exitCodeOf(results);
@@ -235,11 +235,11 @@ const showCommand = defineRegisterCommand("attestations show", {
     const { attestations } = operator;
     const id = args.id.trim().toLowerCase();
     const one = await attestations.find(id);
-    if (one !== null) return print(args, describe(one), () => attestationText(one));
+    if (one !== null) return printResult(args, describe(one), () => attestationText(one));
     const made = await attestations.ofRequest(id);
     const [first] = made;
     if (first === undefined) throw notFound(id, await readRetentionState(operator));
-    print(args, made.map(describe), () =>
+    printResult(args, made.map(describe), () =>
       made.length === 1
         ? attestationText(first)
         : formatListTable(made.map(describeAttestation), attestationColumns),
@@ -269,7 +269,7 @@ function notFound(id: string, kept: RetentionState): TvsError {
   return new TvsError("NOT_KNOWN", message);
 }
 
-export const attestationsCommand = group(
+export const attestationsCommand = makeGroup(
   "Look up and check the evidence of what was answered and signed",
   byName(listCommand, showCommand, checkCommand, proveCommand),
 );

@@ -11,7 +11,7 @@ import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
 import { operand, option, readRepeatedOption } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
-import { escapeUnprintable, exitCodes, formatMembers, print } from "../terminal/output.ts";
+import { escapeUnprintable, exitCodes, formatMembers, printResult } from "../terminal/output.ts";
 import { defaultFetchTimeoutMs, fetchBounded, parseHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "./log-state.ts";
 
@@ -54,7 +54,7 @@ export const logCheckCommand = defineTvsCommand("log check", {
     const { origin, size, seconds } = checkpoint;
     const [checkpointAt, seenSize] = [isoSeconds(seconds), seen?.size ?? null];
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
-    print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
+    printResult(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
       const lines = formatMembers(described);
       // The two notes contradict each other. With both signatures of one key, anybody can verify that.
       const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;

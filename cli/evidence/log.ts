@@ -6,7 +6,7 @@ import { type AuditResult, auditEvidenceLog } from "../../src/domain/evidence/au
 import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
 import { readCheckpointHead, requireCheckpointHead, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { byName, group, option, toggle } from "../command.ts";
+import { byName, makeGroup, option, toggle } from "../command.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -15,8 +15,8 @@ import {
   formatListTable,
   formatMembers,
   hint,
-  print,
   printNote,
+  printResult,
   wrapAtTerminal,
 } from "../terminal/output.ts";
 import { createProgressBar } from "../terminal/progress.ts";
@@ -42,7 +42,7 @@ const auditCommand = defineRegisterCommand("log audit", {
     // REGISTER_MISSING exits with 2. Exit code 1 would say that the audit found something.
     if (result === null) throw new TvsError("REGISTER_MISSING", missingLogError().message);
     const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
-    print(args, { verdict, ...result }, () => auditText(result));
+    printResult(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
       printNote(
         "it cannot be decided whether the database was put back to an earlier state: no checkpoint is pinned beside the " +
@@ -106,7 +106,7 @@ const newCommand = defineRegisterCommand("log new", {
     const { origin, reason } = log;
     const [previousOrigin, previousSize] = [previous?.origin ?? null, previous?.size ?? null];
     const value = { origin, reason, previousOrigin, previousSize, key: await verifierKeyOf(log), size };
-    print(args, value, () => formatMembers(value));
+    printResult(args, value, () => formatMembers(value));
     const lost = (previousSize ?? 0) - size;
     if (lost > 0) printNote(`${lost} of the newest attestations that were signed for are lost.`);
     printNote(
@@ -133,7 +133,7 @@ const checkpointCommand = defineRegisterCommand("log checkpoint", {
     const { signedAt, note } = newest;
     const { origin, size, root } = requireCheckpointHead(note);
     const described = { origin, size, root: Buffer.from(root).toString("base64") };
-    print(args, { ...described, signedAt: isoTime(signedAt), note }, () => note);
+    printResult(args, { ...described, signedAt: isoTime(signedAt), note }, () => note);
   },
 });
 
@@ -147,12 +147,12 @@ const keyCommand = defineRegisterCommand("log key", {
         return { origin, key: await verifierKeyOf(log), begunAt: isoTime(begunAt), reason, previous };
       }),
     );
-    print(args, described, () => described.map(({ key }) => key).join("\n"));
+    printResult(args, described, () => described.map(({ key }) => key).join("\n"));
     hint(args, "hand these to the partners by another way than the envelopes");
   },
 });
 
-export const logCommand = group(
+export const logCommand = makeGroup(
   "The evidence log: its checkpoints and keys, and whether it is whole",
   byName(checkpointCommand, keyCommand, auditCommand, logCheckCommand, newCommand),
 );

@@ -8,7 +8,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { type EventFilter, teacherFilters } from "../../src/domain/event-filter.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { type ArgValues, byName, group, operand, option } from "../command.ts";
+import { type ArgValues, byName, makeGroup, operand, option } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
@@ -20,9 +20,9 @@ import {
   formatMembers,
   hint,
   parseDuration,
-  print,
   printList,
   printNote,
+  printResult,
   type TableColumns,
   wrapAtTerminal,
 } from "../terminal/output.ts";
@@ -84,7 +84,7 @@ const issueKeyCommand = defineRegisterCommand("partners key issue", {
     const ends = previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
     const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text };
     const until = ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` };
-    print(args, { ...shown, previous: ends }, () => formatMembers({ ...shown, ...until }));
+    printResult(args, { ...shown, previous: ends }, () => formatMembers({ ...shown, ...until }));
     printNote("the API key is shown only once; hand it over securely");
     if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
   },
@@ -113,7 +113,7 @@ const revokeKeyCommand = defineRegisterCommand("partners key revoke", {
     const uses = await attestations.usesOf(given, maxLooked);
     const { count, isAll, firstAt } = uses;
     const shown = { ...describeApiKey(key, now), answers: { count, isAll, firstAt: isoTime(firstAt) } };
-    print(args, shown, () => `${credential} of ${partnerId} is revoked\n${usesText(uses, credential)}`);
+    printResult(args, shown, () => `${credential} of ${partnerId} is revoked\n${usesText(uses, credential)}`);
     if (isLast)
       printNote(
         `partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`,
@@ -138,7 +138,7 @@ const listKeysCommand = defineRegisterCommand("partners key list", {
   },
 });
 
-export const partnerKeysCommand = group(
+export const partnerKeysCommand = makeGroup(
   "Manage a partner's API keys",
   byName(issueKeyCommand, revokeKeyCommand, listKeysCommand),
 );
@@ -157,7 +157,7 @@ const addCertificateCommand = defineRegisterCommand("partners cert add", {
     const certificate = readCertificateFile(args.file, args.id, { now: clock.now() });
     await partners.addCertificate(certificate);
     const shown = describeCertificate(certificate);
-    print(args, shown, () => formatListTable([shown], certificateColumns));
+    printResult(args, shown, () => formatListTable([shown], certificateColumns));
     if (certificate.validFrom > clock.now()) printNote(`the certificate is valid from ${shown.validFrom} on`);
   },
 });
@@ -170,7 +170,7 @@ const removeCertificateCommand = defineRegisterCommand("partners cert remove", {
       const message = `partner "${partnerId}" has no certificate with this fingerprint; \`tvs partners cert list ${partnerId}\` shows them`;
       throw new TvsError("NOT_KNOWN", message);
     }
-    print({ json }, { partnerId, fingerprint, removed: true }, () => `removed ${fingerprint}`);
+    printResult({ json }, { partnerId, fingerprint, removed: true }, () => `removed ${fingerprint}`);
   },
 });
 
@@ -182,7 +182,7 @@ const listCertificatesCommand = defineRegisterCommand("partners cert list", {
   },
 });
 
-export const partnerCertificatesCommand = group(
+export const partnerCertificatesCommand = makeGroup(
   "Manage a partner's client certificates",
   byName(addCertificateCommand, removeCertificateCommand, listCertificatesCommand),
 );

@@ -1,5 +1,3 @@
-/** Explains a delivery's state, and the operator's next step. */
-
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { type Delivery, type DeliveryAttempt, explainDeliveryError } from "../../src/domain/deliveries.ts";

@@ -13,7 +13,7 @@ import {
 } from "../../src/domain/partners.ts";
 import { describeQuotaUse, openWindowStarts } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { type ArgValues, byName, group, operand, option } from "../command.ts";
+import { type ArgValues, byName, makeGroup, operand, option } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
@@ -24,9 +24,9 @@ import {
   formatMembers,
   hint,
   parseCount,
-  print,
   printList,
   printNote,
+  printResult,
   type TableColumns,
 } from "../terminal/output.ts";
 import {
@@ -95,7 +95,7 @@ const addCommand = defineRegisterCommand("partners add", {
     const { partnerId, ...rest } = describePartner(added);
     const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
     const keyText = `keyId       ${key.record.keyId}\napiKey      ${key.text}`;
-    print(args, shown, () => `${partnerText(added)}\n${keyText}`);
+    printResult(args, shown, () => `${partnerText(added)}\n${keyText}`);
     printNote("the API key is shown only once; hand it over securely");
     hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
   },
@@ -138,7 +138,7 @@ const showCommand = defineRegisterCommand("partners show", {
     const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
     const changes = latest.map(describeChange);
-    print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
+    printResult(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
       [
         partnerText(partner),
         formatListTable(keys, apiKeyColumns),
@@ -155,7 +155,7 @@ const setCommand = defineRegisterCommand("partners set", {
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
     const partner = await partners.update({ partnerId: args.id, ...termsOf(args) });
-    print(args, describePartner(partner), () => partnerText(partner));
+    printResult(args, describePartner(partner), () => partnerText(partner));
   },
 });
 
@@ -163,7 +163,7 @@ const disableCommand = defineRegisterCommand("partners disable", {
   args: { ...partnerOperand, ...actorArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
-    print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
+    printResult(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
     hint(args, `its calls get 401 now; tvs partners enable ${partner.partnerId} undoes that`);
   },
 });
@@ -172,12 +172,12 @@ const enableCommand = defineRegisterCommand("partners enable", {
   args: { ...partnerOperand, ...actorArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);
-    print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
+    printResult(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
     await printHeld(operator, args.id);
   },
 });
 
-export const partnersCommand = group("Manage partner agencies, their credentials and webhook endpoints", {
+export const partnersCommand = makeGroup("Manage partner agencies, their credentials and webhook endpoints", {
   ...byName(
     addCommand,
     listCommand,

@@ -11,11 +11,11 @@ import {
   rotateWebhookSecret,
   setWebhook,
 } from "../../src/domain/webhooks.ts";
-import { byName, group, operand, option, toggle } from "../command.ts";
+import { byName, makeGroup, operand, option, toggle } from "../command.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { formatMembers, hint, parseDuration, print, printNote } from "../terminal/output.ts";
+import { formatMembers, hint, parseDuration, printNote, printResult } from "../terminal/output.ts";
 import { describeFilter, eventArgs, partnerOperand, readEventFilter } from "./credentials.ts";
 import { explainDisabledEndpoint, noteMissingService, printHeld } from "./delivery-advice.ts";
 
@@ -32,7 +32,7 @@ const setCommand = defineRegisterCommand("partners webhook set", {
     const { endpoint, secret } = await setWebhook(operator, given);
     const { partnerId, url } = endpoint;
     const { eventFilter } = await requirePartner(operator.partners, partnerId);
-    print(args, { partnerId, url, secret }, () =>
+    printResult(args, { partnerId, url, secret }, () =>
       formatMembers({ partnerId, url, secret, ...describeFilter(eventFilter) }),
     );
     printNote(secretNote);
@@ -58,7 +58,7 @@ const rotateCommand = defineRegisterCommand("partners webhook rotate-secret", {
     const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs: args.overlap });
     const { partnerId, url, previousUntil } = endpoint;
     const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
-    print(args, shown, () => formatMembers(shown));
+    printResult(args, shown, () => formatMembers(shown));
     printNote(secretNote);
   },
 });
@@ -71,7 +71,7 @@ const showCommand = defineRegisterCommand("partners webhook show", {
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => formatMembers({ ...shown, ...describeFilter(partner.eventFilter) }));
+    printResult(args, shown, () => formatMembers({ ...shown, ...describeFilter(partner.eventFilter) }));
     if (partner.disabledAt !== null)
       printNote(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null)
@@ -85,7 +85,7 @@ const disableCommand = defineRegisterCommand("partners webhook disable", {
     const endpoint = await disableWebhook(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
     const text = `the endpoint of ${args.id} is disabled; its deliveries are held`;
-    print(args, describeEndpoint(endpoint, partner), () => text);
+    printResult(args, describeEndpoint(endpoint, partner), () => text);
   },
 });
 
@@ -96,7 +96,7 @@ const enableCommand = defineRegisterCommand("partners webhook enable", {
     const partner = await requirePartner(operator.partners, args.id);
     const isHeld = await printHeld(operator, args.id);
     const text = `the endpoint of ${args.id} is enabled${isHeld ? "" : "; what was held is due now"}`;
-    print(args, describeEndpoint(endpoint, partner), () => text);
+    printResult(args, describeEndpoint(endpoint, partner), () => text);
   },
 });
 
@@ -108,7 +108,7 @@ const removeCommand = defineRegisterCommand("partners webhook remove", {
     if ((await operator.stores.webhooks.endpoint(args.id)) !== null) await confirm(args, question);
     const dead = await removeWebhook(operator, args.id);
     const text = `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
-    print(args, { partnerId: args.id, removed: true, dead }, () => text);
+    printResult(args, { partnerId: args.id, removed: true, dead }, () => text);
   },
 });
 
@@ -118,13 +118,13 @@ const testCommand = defineRegisterCommand("partners webhook test", {
     const { deliveryId, event } = await queueTestEvent(operator, args.id);
     const { eventId, eventType } = event;
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
-    print(args, shown, () => formatMembers({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+    printResult(args, shown, () => formatMembers({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
     await printHeld(operator, args.id);
     await noteMissingService(operator);
   },
 });
 
-export const partnerWebhookCommand = group(
+export const partnerWebhookCommand = makeGroup(
   "Manage a partner's webhook endpoint",
   byName(setCommand, rotateCommand, showCommand, disableCommand, enableCommand, removeCommand, testCommand),
 );

@@ -9,7 +9,7 @@ import {
 } from "../../src/domain/deliveries.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { byName, group, operand, toggle } from "../command.ts";
+import { byName, makeGroup, operand, toggle } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
@@ -18,9 +18,9 @@ import {
   formatListTable,
   formatMembers,
   hint,
-  print,
   printList,
   printNote,
+  printResult,
   type TableColumns,
   wrapAtTerminal,
 } from "../terminal/output.ts";
@@ -79,7 +79,7 @@ const showCommand = defineRegisterCommand("webhooks show", {
   async act(operator, args) {
     const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
     const shown = await describeWhole(operator, delivery);
-    print(args, shown, () => wholeText(shown));
+    printResult(args, shown, () => wholeText(shown));
   },
 });
 
@@ -134,7 +134,7 @@ const retryCommand = defineRegisterCommand("webhooks retry", {
         ? await retryDead(operator, { partnerId, since })
         : await retryOne(operator, deliveryId.toLowerCase());
     const words = retried === 1 ? "delivery is" : "deliveries are";
-    print(args, { retried }, () => `${retried} ${words} due now`);
+    printResult(args, { retried }, () => `${retried} ${words} due now`);
     if (retried > 0) await noteMissingService(operator);
     if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
   },
@@ -170,12 +170,12 @@ const releaseCommand = defineRegisterCommand("webhooks release", {
   args: actorArg,
   async act(operator, args) {
     const released = await releaseHeldWebhooks(operator.settings);
-    print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
+    printResult(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
     if (released) await noteMissingService(operator);
   },
 });
 
-export const webhooksCommand = group(
+export const webhooksCommand = makeGroup(
   "Follow, retry and release webhook deliveries to partners",
   byName(listCommand, showCommand, retryCommand, releaseCommand),
 );

@@ -32,7 +32,14 @@ import { hasRegister, withRegister } from "../open.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { programInvocation } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { chooseTextWidth, formatMembers, hint, print, printNote, wrapText } from "../terminal/output.ts";
+import {
+  chooseTextWidth,
+  formatMembers,
+  hint,
+  printNote,
+  printResult,
+  wrapText,
+} from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { addServiceSettings, describeRegisterLocation } from "./register.ts";
 
@@ -43,7 +50,6 @@ const asked = new Map(
 );
 
 type Question = {
-  /** The name of the option. */
   readonly name: string;
   readonly words: string;
   readonly hint: string;
@@ -84,7 +90,7 @@ export const initCommand = defineTvsCommand("init", {
     const next = nextCommands(flags, file);
     const [location, masterKey] = [describeRegisterLocation(config), masterKeyLocation(config)];
     const { contactEmail = null, port, ...others } = camelCaseNames(answers);
-    print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
+    printResult(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
         formatMembers({ register: location, ...answers }),
         `\nKeep a copy of the master key (${masterKey}) apart from the backups: nothing opens without it.\n`,
@@ -134,7 +140,6 @@ async function answersOf(flags: CommandLineOptions, environment: Environment): P
   return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
-/** Checks one answer. @throws TvsError CONFIG_INVALID for an invalid answer */
 function checkAnswer(name: string, answer: string): void {
   if (asked.has(name)) readServeConfig({ [name]: answer }, {});
   else siteOf({ name: "-", [name]: answer });
@@ -163,7 +168,6 @@ function siteOf({ name, "contact-email": email }: Answers): SiteDetails {
   }
 }
 
-/** Makes the register. @throws TvsError REFUSED if another process made it first */
 async function makeRegister(config: ServeConfig, answers: Answers): Promise<void> {
   const remembered = [...asked.keys()].map((name) => [storedNameOf(name), answers[name] ?? ""]);
   const firstSettings = (secrets: Secrets) => ({

@@ -9,7 +9,7 @@ import {
 } from "../../src/domain/keys.ts";
 import { readRotatableKeys, rotateSigningKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
-import { byName, configOf, group, operand, option, toggle } from "../command.ts";
+import { byName, configOf, makeGroup, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type Stores, withRegister } from "../open.ts";
 import { defineRegisterCommand, defineTvsCommand } from "../operator-command.ts";
@@ -20,9 +20,9 @@ import {
   hint,
   parseCount,
   parseTime,
-  print,
   printList,
   printNote,
+  printResult,
   type TableColumns,
 } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
@@ -65,7 +65,7 @@ const rotateCommand = defineRegisterCommand("keys rotate", {
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
     if (early) printNote(`warning: the new key has been public for less than 24 h; ${refused}`);
     const { activeKid: now, previousKid: retired, pendingKid } = kids;
-    print(args, kids, () => formatMembers({ active: now, retired, pending: pendingKid }));
+    printResult(args, kids, () => formatMembers({ active: now, retired, pending: pendingKid }));
     const publish = "for offline verification publish the new tvs keys history > key-history.jose";
     hint(args, `a running service signs with it within a second; ${publish}`);
   },
@@ -104,7 +104,7 @@ const compromiseCommand = defineRegisterCommand("keys compromise", {
 const jwksCommand = defineRegisterCommand("keys jwks", {
   async act({ keys }, args) {
     const document = jwksOf(keyRingOf(await keys.list()));
-    print(args, document, () => JSON.stringify(document, null, 2));
+    printResult(args, document, () => JSON.stringify(document, null, 2));
   },
 });
 
@@ -114,7 +114,7 @@ const historyCommand = defineRegisterCommand("keys history", {
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
     const options = { issuer, secrets, now: clock.now() };
     const keyHistory = await signKeyHistory(keyRingOf(await keys.list()), options);
-    print(args, { keyHistory }, () => keyHistory);
+    printResult(args, { keyHistory }, () => keyHistory);
   },
 });
 
@@ -130,13 +130,13 @@ const importCommand = defineTvsCommand("keys import", {
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
       await confirm(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
-      print(args, describeSigningKey(next), () => `pending ${next.kid}`);
+      printResult(args, describeSigningKey(next), () => `pending ${next.kid}`);
       hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");
     });
   },
 });
 
-export const keysCommand = group(
+export const keysCommand = makeGroup(
   "Manage the signing keys",
   byName(listCommand, rotateCommand, compromiseCommand, jwksCommand, historyCommand, importCommand),
 );

@@ -1,14 +1,14 @@
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { byName, group, operand } from "../command.ts";
+import { byName, makeGroup, operand } from "../command.ts";
 import { defineRegisterCommand, defineTvsCommand } from "../operator-command.ts";
-import { formatListTable, print } from "../terminal/output.ts";
+import { formatListTable, printResult } from "../terminal/output.ts";
 import { readPolicyFile } from "./settings.ts";
 
 const showCommand = defineRegisterCommand("policy show", {
   async act({ settingsInForce: { policy } }, args) {
-    print(args, policy, () => policyText(policy));
+    printResult(args, policy, () => policyText(policy));
   },
 });
 
@@ -17,11 +17,10 @@ const checkCommand = defineTvsCommand("policy check", {
   async run({ args }) {
     const policy = readValidPolicy(args.file);
     const denied = purposes.filter((purpose) => policy.purposes[purpose] === undefined);
-    print(args, { valid: true, version: policy.version, denied }, () => policyText(policy));
+    printResult(args, { valid: true, version: policy.version, denied }, () => policyText(policy));
   },
 });
 
-/** Reads a policy file. @throws TvsError INPUT_UNREADABLE, or REFUSED for an invalid policy */
 function readValidPolicy(file: string): Policy {
   try {
     return readPolicyFile(file);
@@ -45,4 +44,7 @@ function policyText(policy: Policy): string {
   return `version ${policy.version}\n\n${rows}\n\n${always}`;
 }
 
-export const policyCommand = group("Show or check the eligibility policy", byName(showCommand, checkCommand));
+export const policyCommand = makeGroup(
+  "Show or check the eligibility policy",
+  byName(showCommand, checkCommand),
+);

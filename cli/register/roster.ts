@@ -31,7 +31,7 @@ import { logWriterOf, openEvidenceLog } from "../evidence/open-evidence.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { prepareOutputIfNamed } from "../safe/output-file.ts";
-import { exitCodes, formatListTable, parseChoice, print } from "../terminal/output.ts";
+import { exitCodes, formatListTable, parseChoice, printResult } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { fileFormatArgs } from "./teachers-map.ts";
 
@@ -80,7 +80,7 @@ export const rosterCommand = defineRegisterCommand("roster", {
     await out?.write(rowsText(results, hasNames));
     const eligible = results.filter((row) => row.eligible).length;
     const percentage = computeEligiblePercentage(eligible, results.length);
-    print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
+    printResult(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
       const names = namesText(results.filter((row) => row.nameMatches === false).length);
       const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
       return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
@@ -120,7 +120,7 @@ function printStatement(args: object, statement: SignedStatement): void {
   const { statementId, summary, purpose } = statement;
   const { listed, distinct, eligible, percentEligible, byReason } = summary;
   const names = namesText(byReason.NAME_DIFFERS ?? 0);
-  print(args, statement, () => {
+  printResult(args, statement, () => {
     const people = `of the ${listed} named by the list, ${distinct} different people`;
     return `${people}; ${eligible} of them eligible for ${purpose} (${percentEligible} %)${names}; statement ${statementId}`;
   });

@@ -75,7 +75,6 @@ export async function readKeyKind(settings: SettingsStore, { sandbox }: Config):
   return stored === "sandbox" ? "test" : "live";
 }
 
-/** Reads a site file and the logo that it names. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 async function readSiteFile(file: string): Promise<SiteDetails> {
   if (file === "none") return defaultSite;
   // Loads the parser only here, because most commands have no site file.
@@ -86,7 +85,6 @@ async function readSiteFile(file: string): Promise<SiteDetails> {
   );
 }
 
-/** Reads a policy file. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 export function readPolicyFile(file: string): Policy {
   return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
 }

@@ -30,9 +30,9 @@ import {
   formatListTable,
   formatMembers,
   hint,
-  print,
   printNote,
   printNoteTable,
+  printResult,
   type TableColumns,
 } from "../terminal/output.ts";
 import { createProgressBar, type ProgressBar } from "../terminal/progress.ts";
@@ -89,7 +89,7 @@ export const importTeachersCommand = defineTvsCommand("teachers import", {
     });
     noteRemarks(args, result);
     const { codes: _codes, ...counts } = result;
-    print(args, counts, () => importSummary(result));
+    printResult(args, counts, () => importSummary(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");
     else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
     const isNew = result.rejected > 0 && result.sameRejections !== true;
@@ -191,7 +191,6 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   return `nothing was changed: ${reasons.join("; ")}`;
 }
 
-/** Describes a finished import: its counts, its codes and its first rejected rows. */
 function importSummary(result: ImportResult): string {
   const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
   const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
@@ -236,7 +235,7 @@ const issueColumns: TableColumns<ImportIssue> = {
 function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {
   if (args.file !== undefined)
     throw new TvsError("USAGE", "--template prints an empty extract and reads no file");
-  print(args, templateColumns, () => csvHeaderLine);
+  printResult(args, templateColumns, () => csvHeaderLine);
   if (args.json === true) return;
   const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
   printNoteTable(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows);

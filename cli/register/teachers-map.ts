@@ -17,9 +17,9 @@ import {
   formatTerminalJson,
   hint,
   parseChoice,
-  print,
   printNote,
   printNoteTable,
+  printResult,
 } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { makeSheetReader } from "./workbook-process.ts";
@@ -79,7 +79,7 @@ export const mapColumnsCommand = defineTvsCommand("teachers map", {
     if (show || forget)
       return withRegister(configOf(args), (operator) => printOrForgetMapping(operator, args));
     const found = await suggestFor(file as string, args);
-    print(args, found, () => formatTerminalJson(withoutEmpty(found.mapping)));
+    printResult(args, found, () => formatTerminalJson(withoutEmpty(found.mapping)));
     if (args.json !== true) explainSuggestion(found);
     if (found.questions.length > 0) process.exitCode = exitCodes.refused;
     else hint(args, `tvs teachers import ${file} --map FILE --dry-run shows what it would do`);
@@ -139,8 +139,8 @@ async function printOrForgetMapping(
   const found = await readRememberedMapping(settings);
   if (found === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
   const mapping = withoutEmpty(found);
-  if (args.forget !== true) return print(args, mapping, () => formatTerminalJson(mapping));
+  if (args.forget !== true) return printResult(args, mapping, () => formatTerminalJson(mapping));
   await rememberMapping(settings, null);
   const next = "forgotten; the next extract needs the register's own columns, or --map";
-  print(args, { forgotten: true }, () => next);
+  printResult(args, { forgotten: true }, () => next);
 }

@@ -20,7 +20,7 @@ import {
   describeTeacher,
   formatRevocation,
 } from "../../src/domain/teachers/record.ts";
-import { type ArgValues, byName, type commonArgs, group, operand, option, toggle } from "../command.ts";
+import { type ArgValues, byName, type commonArgs, makeGroup, operand, option, toggle } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
@@ -31,8 +31,8 @@ import {
   formatMembers,
   formatTerminalJson,
   hint,
-  print,
   printNote,
+  printResult,
   type TableCell,
   type TableColumns,
 } from "../terminal/output.ts";
@@ -71,7 +71,7 @@ const exportCommand = defineRegisterCommand("teachers export", {
     await output.write(text()).finally(bar.stop);
     const { teachers, profilesLeftOut } = counts;
     const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
-    print(args, { file: output.path, format, teachers }, () => `${written} written to ${args.file}`);
+    printResult(args, { file: output.path, format, teachers }, () => `${written} written to ${args.file}`);
     const left = `${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`;
     if (profilesLeftOut > 0) printNote(`CSV has no column for profiles, and ${left}`);
     hint(args, "what a spreadsheet saves it may have changed: import its file with --dry-run first");
@@ -88,7 +88,7 @@ const exportSubjectCommand = defineRegisterCommand("teachers export-subject", {
     const { stores, blindIndex, clock } = operator;
     const kept = await readRetentionState(operator);
     const held = await exportPersonalData({ ...stores, blindIndex, clock, kept }, nin);
-    print(args, held, () => formatTerminalJson(held));
+    printResult(args, held, () => formatTerminalJson(held));
   },
 });
 
@@ -120,7 +120,7 @@ const showCommand = defineRegisterCommand("teachers show", {
     ]);
     const lastEvent = events.map(describeEvent).at(-1) ?? null;
     const described = { ...describeTeacher(teacher, operator), attestations, lastEvent };
-    print(args, described, () => teacherText(described));
+    printResult(args, described, () => teacherText(described));
   },
 });
 
@@ -180,7 +180,7 @@ async function change(action: TeacherAction, operator: OpenedRegister, args: Cha
   const changed = await changeTeacher(operator, key, { action, reason });
   const answered = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
   const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
-  print(args, answered === undefined ? value : { ...value, answeredValid: answered }, () =>
+  printResult(args, answered === undefined ? value : { ...value, answeredValid: answered }, () =>
     changeText(changed, answered),
   );
   if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were notified of it");
@@ -232,7 +232,7 @@ const historyCommand = defineRegisterCommand("teachers history", {
     const all = await readTeacherHistory(teachers, teacher.id);
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
-    print(args, lines.map(describeHistoryLine), () => formatListTable(lines, historyColumns));
+    printResult(args, lines.map(describeHistoryLine), () => formatListTable(lines, historyColumns));
   },
 });
 
@@ -261,12 +261,12 @@ const sweepCommand = defineRegisterCommand("teachers sweep", {
     const bar = createProgressBar({ label: "announcing", unit: "licences", total });
     const onProgress = (announced: number) => bar.show(announced);
     const result = await sweepLicenses(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
-    print(args, result, () => formatMembers(result));
+    printResult(args, result, () => formatMembers(result));
     if (result.events > 0) hint(args, "tvs webhooks list shows which partners were notified");
   },
 });
 
-export const teachersCommand = group("Import, look up and change teachers' records", {
+export const teachersCommand = makeGroup("Import, look up and change teachers' records", {
   import: () => import("./teachers-import.ts").then((file) => file.importTeachersCommand),
   map: () => import("./teachers-map.ts").then((file) => file.mapColumnsCommand),
   list: () => import("./teachers-list.ts").then((file) => file.listTeachersCommand),

@@ -23,8 +23,8 @@ import {
   formatMembers,
   hint,
   parseCount,
-  print,
   printNote,
+  printResult,
   wrapAtTerminal,
 } from "../terminal/output.ts";
 import { isProgressShown } from "../terminal/progress.ts";
@@ -77,7 +77,7 @@ const makeCommand = defineTvsCommand("backup", {
     const facts = await runAndCloseDriver(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
-    print(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
+    printResult(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
     );
     noteDropped(dropped);
@@ -126,7 +126,7 @@ const verifyCommand = defineTvsCommand("backup verify", {
     const facts = await inspectBackup(file);
     const masterKey = compareMasterKey(config, facts);
     const ok = masterKey !== "differs";
-    print(args, { ok, file, ...describeBackup(facts), masterKey }, () =>
+    printResult(args, { ok, file, ...describeBackup(facts), masterKey }, () =>
       formatMembers({
         backup: ok ? "good" : "good, but not for this master key",
         file,

@@ -17,7 +17,14 @@ import { defineTvsCommand } from "../operator-command.ts";
 import { actorArg, actorOf } from "../register/operator-name.ts";
 import { describeRegisterLocation } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { formatMembers, formatTable, hint, print, printNote, wrapAtTerminal } from "../terminal/output.ts";
+import {
+  formatMembers,
+  formatTable,
+  hint,
+  printNote,
+  printResult,
+  wrapAtTerminal,
+} from "../terminal/output.ts";
 import { compareMasterKey, describeBackup, requireDatabaseFile } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
@@ -49,8 +56,7 @@ export const restoreCommand = defineTvsCommand("restore", {
       if (holdWebhooks) await settings.write({ [holdWebhooksSettingName]: "true" });
       made.settled = await continueLogAfterRestore(driver, config, acting);
     };
-    const options = { from, facts, target, force, stamp, onCopied };
-    const restored = await restoreBackup(options);
+    const restored = await restoreBackup({ from, facts, target, force, stamp, onCopied });
     const { log = null, pin } = made.settled ?? {};
     await pin?.();
     const { replaced, undone } = restored;
@@ -61,7 +67,7 @@ export const restoreCommand = defineTvsCommand("restore", {
     const first = masterKey === "absent" ? [keyIsMissing] : [];
     const shown = { database: target, ...describeBackup(facts) };
     const value = { ...shown, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
-    print(args, { ...value, notes: [...first, ...notes] }, () =>
+    printResult(args, { ...value, notes: [...first, ...notes] }, () =>
       restoreText({ ...shown, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");

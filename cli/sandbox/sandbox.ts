@@ -27,12 +27,12 @@ import { isSandbox } from "../../src/domain/settings.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { DemoPartner } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { byName, configOf, group } from "../command.ts";
+import { byName, configOf, makeGroup } from "../command.ts";
 import { makeImportDependencies, type OpenedRegister, readStoredSettings, withRegister } from "../open.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { programInvocation } from "../program.ts";
 import { describeRegisterLocation } from "../register/register.ts";
-import { formatMembers, hint, print, printList } from "../terminal/output.ts";
+import { formatMembers, hint, printList, printResult } from "../terminal/output.ts";
 
 const demoKeyName = "sandbox_demo_key";
 
@@ -198,7 +198,7 @@ const resetCommand = defineTvsCommand("sandbox reset", {
       if (hasEndpoint) await removeWebhook(operator, demoPartner);
       const endpoint = hasEndpoint ? "removed" : "none";
       await resetNotifications(operator);
-      print(args, { teachers, endpoint }, () =>
+      printResult(args, { teachers, endpoint }, () =>
         formatMembers({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
       );
     });
@@ -213,7 +213,7 @@ async function resetNotifications({ partners, watches }: OpenedRegister): Promis
   await watches.change(demoPartner, { add: [], remove: watched });
 }
 
-export const sandboxCommand = group(
+export const sandboxCommand = makeGroup(
   "List the sandbox's teachers, or put the sandbox back",
   byName(teachersCommand, resetCommand),
 );

@@ -1,5 +1,3 @@
-/** `tvs trigger` causes an event in the sandbox (decision D9.2). */
-
 import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import { parseTeacherKey } from "../../src/domain/teachers/changes.ts";
@@ -7,7 +5,7 @@ import { eventTypes } from "../../src/partner/contract.ts";
 import { operand } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { noteMissingService } from "../partners/delivery-advice.ts";
-import { formatMembers, hint, parseChoice, print, printNote } from "../terminal/output.ts";
+import { formatMembers, hint, parseChoice, printNote, printResult } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
 /** How many of the newest deliveries are searched for the event's deliveries. In a sandbox an event has fewer. */
@@ -39,7 +37,7 @@ export const triggerCommand = defineTvsCommand("trigger", {
       const notified = await operator.partnerEvents.partnersOf(eventId);
       const { regNo, tId, name } = done.teacher;
       const before = done.before.map((event) => ({ eventType: event.eventType, eventId: event.eventId }));
-      print(args, { eventType, eventId, regNo, tId, before, told: notified, deliveries }, () =>
+      printResult(args, { eventType, eventId, regNo, tId, before, told: notified, deliveries }, () =>
         formatMembers({
           event: `${eventType} (${eventId})`,
           teacher: `${regNo}, ${name}`,

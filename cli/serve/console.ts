@@ -23,7 +23,7 @@ import { tvsVersion } from "../command.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { describeRuntime } from "../program.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { print, printNote } from "../terminal/output.ts";
+import { printNote, printResult } from "../terminal/output.ts";
 import type { RunningService } from "./open-service.ts";
 
 export const consoleCommand = defineRegisterCommand("console", {
@@ -36,7 +36,7 @@ export const consoleCommand = defineRegisterCommand("console", {
     const file = consolePortPathOf(config);
     const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
-    print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
+    printResult(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
     if (args.json !== true) printNote("the link works once, within five minutes, on this machine");
   },
 });

@@ -16,7 +16,7 @@ import { defineTvsCommand } from "../operator-command.ts";
 import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
-import { parseChoice, print } from "./output.ts";
+import { parseChoice, printResult } from "./output.ts";
 
 /** The completion scripts by shell. Each script runs `tvs __complete WORDS` and offers the printed lines. */
 export const completionScripts = { bash, zsh, fish } as const;
@@ -33,7 +33,7 @@ export const completionCommand = defineTvsCommand("completion", {
   async run({ args }) {
     const { shell } = args;
     const script = completionScripts[shell];
-    print(args, { shell, script }, () => script);
+    printResult(args, { shell, script }, () => script);
   },
 });
 
@@ -88,7 +88,6 @@ async function readLine(root: TvsCommand, words: Words): Promise<Line> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
   for (const word of words) {
-    // Only common options may come before a command.
     const args: ArgDefinitions = command.args === undefined ? commonArgs : argsOf(command);
     const table = subCommandsOf(command);
     const load = operands === 0 && Object.hasOwn(table, word) ? table[word] : undefined;

@@ -1,5 +1,3 @@
-/** The confirmation of commands that cannot be undone. */
-
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
 import { toggle } from "../command.ts";

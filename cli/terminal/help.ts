@@ -1,5 +1,3 @@
-/** The texts of `--help`: of `tvs` and of each command. */
-
 import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { tvsErrorOf } from "../../src/store/driver/driver.ts";

@@ -1,5 +1,3 @@
-/** Options that several commands share: choices, a start time and a limit. */
-
 import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
 import { parseChoice, parseCount, parseDuration, parseTime, parseWordList } from "./output.ts";

@@ -1,5 +1,3 @@
-/** `tvs help`: the manual's pages, laid out for a terminal. */
-
 import { lexer, type Token, type Tokens } from "marked";
 import alerts from "../../data/alerts.yml" with { type: "text" };
 import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
@@ -49,7 +47,6 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   });
 }
 
-/** Prints one of {@link printableFiles}. @throws TvsError USAGE unless the words are the name of one file */
 function printFile([name = "", ...rest]: readonly string[]): number {
   const text = Object.hasOwn(printableFiles, name) && rest.length === 0 ? printableFiles[name] : undefined;
   if (text === undefined)

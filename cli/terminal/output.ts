@@ -11,7 +11,6 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 /** Makes a text safe for a terminal: writes invisible characters as JSON escapes. */
 export const escapeUnprintable = (text: string): string => text.replace(unprintable, escaped);
 
-/** Writes a value as indented JSON that is safe for a terminal. */
 export function formatTerminalJson(value: object): string {
   return JSON.stringify(value, null, 2).split("\n").map(escapeUnprintable).join("\n");
 }
@@ -42,7 +41,7 @@ export function exitCodeOf(error: TvsError): number {
 type Asked = { json?: unknown };
 
 /** Prints a command's result: one JSON value with `--json`, else text. */
-export function print(args: Asked, value: unknown, human: () => string): void {
+export function printResult(args: Asked, value: unknown, human: () => string): void {
   // JSON.stringify escapes control characters only up to U+001F. `escapeUnprintable` escapes the others.
   const text = args.json === true ? escapeUnprintable(JSON.stringify(value)) : human();
   process.stdout.write(args.json === true ? `${text}\n` : ensureLineEnd(text));
@@ -177,7 +176,9 @@ export function formatListTable<T>(list: readonly T[], columns: TableColumns<T>)
 
 /** Prints a list: one array with `--json`, else a table. @param none the text for an empty list */
 export function printList<T>(args: Asked, list: readonly T[], columns: TableColumns<T>, none?: string): void {
-  print(args, list, () => (list.length === 0 && none !== undefined ? none : formatListTable(list, columns)));
+  printResult(args, list, () =>
+    list.length === 0 && none !== undefined ? none : formatListTable(list, columns),
+  );
 }
 
 /** Makes a text with a line for each member. A long value continues on further lines. */

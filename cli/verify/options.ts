@@ -162,7 +162,6 @@ function checkProofFlags(flags: Flags, logKeys: readonly string[]): void {
 
 const readKeys = (what: string, path: string) => readSmallFile(path, `the ${what} ${path}`, maxKeyFileMiB);
 
-/** Reads an offline pack. @throws TvsError INPUT_UNREADABLE */
 function readPack(path: string): OfflinePack {
   const pack = readOfflinePack(readSmallFile(path, `the pack ${path}`, maxPackMiB));
   if (pack !== null) return pack;

@@ -17,7 +17,6 @@ async function help(command: TvsCommand): Promise<string> {
   return formatCommandHelp({ ...command, args: Object.fromEntries(args) }, [program]);
 }
 
-/** Runs the command line of `tvs-verify`. @returns the exit code */
 async function runCommandLine(words: readonly string[]): Promise<number> {
   const command = makeVerifyCommand(program);
   const isAsked = (...flags: string[]) => words.some((word) => flags.includes(word));

@@ -13,7 +13,7 @@ import {
 } from "../../src/partner/verify-webhook.ts";
 import { defineCommand, operand, option } from "../command.ts";
 import { readSmallFile, readStdin } from "../safe/input-file.ts";
-import { exitCodes, formatMembers, parseTime, print } from "../terminal/output.ts";
+import { exitCodes, formatMembers, parseTime, printResult } from "../terminal/output.ts";
 
 /** Far more than the size of the service's deliveries, which have a few hundred bytes. */
 const maxBodyMiB = 16;
@@ -49,12 +49,11 @@ export const verifyWebhookCommand = defineCommand({
     const now = new Date(args.now ?? Date.now());
     const rawBody = await readBody(args.file);
     const verdict = await verifyWebhook({ rawBody, signature: args.signature, secret, now });
-    print(args, verdict, () => verdictText(verdict));
+    printResult(args, verdict, () => verdictText(verdict));
     if (!verdict.valid) process.exitCode = exitCodes.refused;
   },
 });
 
-/** Reads the secret. @throws TvsError USAGE if no secret is given, INPUT_UNREADABLE if it is damaged */
 function readSecret(flag: string | undefined, environment: Environment): string {
   const given = flag ?? environment.TVS_WEBHOOK_SECRET ?? "";
   const readFile = (file: string) => readSmallFile(file, `--secret: the file ${file}`).toString("utf8");
@@ -70,7 +69,6 @@ function readSecret(flag: string | undefined, environment: Environment): string 
   return secret;
 }
 
-/** Turns a sentence into the form of a command's messages: small first letter, no full stop at the end. */
 function decapitalized(sentence: string): string {
   return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, "")}`;
 }

@@ -116,7 +116,6 @@ const atOnce = 64;
 /** Verdicts are collected until their text has more characters than this, and are then written. */
 const flushCharacters = 64 * 1024;
 
-/** Verifies items in their order, many at a time. */
 async function* verifyInBatches(items: AsyncIterable<EnvelopeItem>, options: VerifyOptions) {
   const verify = async (item: EnvelopeItem) => ({
     place: item.place,

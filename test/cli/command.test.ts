@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { runCommand } from "citty";
-import { defineCommand, group, moveKeyIdsLast, option, readRepeatedOption } from "../../cli/command.ts";
+import { defineCommand, makeGroup, moveKeyIdsLast, option, readRepeatedOption } from "../../cli/command.ts";
 import { catchError } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -82,7 +82,7 @@ test("a repeated option keeps all its values, whether spelled --name value or --
 
 test("a command group loads a command's module only to run that command", () => {
   let loaded = 0;
-  const made = group("Keys", {
+  const made = makeGroup("Keys", {
     list: async () => {
       loaded++;
       return defineCommand({ description: "Lists", example: "tvs keys list", async run() {} });
