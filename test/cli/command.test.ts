@@ -3,7 +3,7 @@ import { runCommand } from "citty";
 import { defineCommand, makeGroup, moveKeyIdsLast, option, readRepeatedOption } from "../../cli/command.ts";
 import { catchError } from "../harness/rejection.ts";
 
-/** Runs a command line and gives back what the command was called with, or how it was refused. */
+/** Runs a command line. @returns the options and operands that the command got, or its refusal */
 async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
   let seen: Record<string, unknown> | undefined;
   const made = defineCommand({

@@ -11,7 +11,7 @@ import { makeRegister } from "../harness/service.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
-/** Runs a command whose reader has gone before it writes. @returns its exit code */
+/** Runs a command whose output nobody reads. @returns its exit code */
 async function codeUnread(...args: readonly string[]): Promise<number> {
   const [program = "", ...words] = [...programWords, ...args];
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "ignore"] });
@@ -22,7 +22,7 @@ async function codeUnread(...args: readonly string[]): Promise<number> {
 const input = (name: string) => join(fixtures, "inputs", name);
 const keys = ["--jwks", join(fixtures, "keys", "jwks.json"), "--issuer", issuer, "--audience", audience];
 
-test("tvs verify does not exit with 0 for an input without a valid envelope, although nobody reads its output", async () => {
+test("tvs verify never exits with 0 for an input without a valid envelope, even if nobody reads its output", async () => {
   expect(await codeUnread("verify", input("payload-changed.json"), ...keys)).toBe(2);
   expect(await codeUnread("verify", "--json", input(""), ...keys)).toBe(2);
 });
@@ -39,7 +39,7 @@ test("a command keeps its exit code if nobody reads its output", () =>
     expect(await codeUnread("partners", "list", "--data", dataDir)).toBe(0);
   }));
 
-// On Bun a write is called done before a reader through a pipe has all of it.
+// On Bun a write to a pipe may be reported as done before the reader has everything.
 test("a slow reader gets all of a long JSON output", () =>
   withTempDir(async (folder) => {
     const [file, noKeys] = [join(folder, "envelopes.json"), join(folder, "no-keys.json")];

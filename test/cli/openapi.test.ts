@@ -6,7 +6,7 @@ import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { withTestContext } from "../harness/service.ts";
 
-test("tvs openapi prints the OpenAPI document without making a database", () =>
+test("tvs openapi prints the OpenAPI document and makes no database", () =>
   withTempDir(async (folder) => {
     const data = join(folder, "none");
     const words = ["openapi", "--data", data, "--issuer", "https://verify.example.gov/"];

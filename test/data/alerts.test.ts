@@ -30,7 +30,7 @@ type Series = { series: string; values: string };
 const steps = evaluatedAt / scrapeSeconds;
 const steady = (series: string, value: number): Series => ({ series, values: `${value}+0x${steps}` });
 
-/** The series of an exposition, with its times moved to the time of evaluation. */
+/** Parses the series of an exposition, and moves their times to the time of evaluation. */
 function seriesIn(text: string, at: number): Series[] {
   return [...parseExposition(text).values()].flatMap(({ samples }) =>
     samples.map(({ name, labels, value }) => {
@@ -40,7 +40,7 @@ function seriesIn(text: string, at: number): Series[] {
   );
 }
 
-/** The metrics of a service with these readings. */
+/** Makes the metrics of a service with these readings. */
 async function scrape(world: TestConsole, change: Change, own: Partial<MetricsSources>): Promise<Series[]> {
   const { readings, keys, credentials } = checkInput(change);
   const current = () => ({ ...world.service.configuration.current(), keys, credentials });
@@ -147,12 +147,15 @@ testWithPromtool("promtool accepts the alert rules, and no alert fires for a hea
   for (const series of [calm, atFirst]) expect(evaluate(series, firing([]))).toBe("");
 });
 
-testWithPromtool("the alerts about a credential's end and a due rotation fire after a quarter", () => {
-  expect(evaluate(quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
-});
+testWithPromtool(
+  "the alerts about a credential's end and a due key rotation fire after a quarter of a year",
+  () => {
+    expect(evaluate(quarterLater, firing(["TvsCredentialEnds", "TvsKeyRotationDue"]))).toBe("");
+  },
+);
 
 testWithPromtool("each alert fires for a service that fails or does not answer", () => {
-  // Its first 5xx comes after some scrapes. It restarts, and is gone in the last minutes.
+  // The service gives its first 5xx after some scrapes, restarts, and is down in the last minutes.
   const failing = wrong
     .filter(({ series }) => !/^process_(start|open|max)/.test(series))
     .map((one) => (one.series.includes('status="503"') ? { ...one, values: `_x${steps - 6} 1+0x6` } : one));

@@ -18,12 +18,12 @@ const configurations = join(import.meta.dir, "../../data/proxies");
 const folder = sharedFolder();
 const here = (name: string) => join(folder, name);
 
-/** A proxy: its configuration with the paths and addresses of this test, and its command. */
+/** A proxy, with the files and texts of its configuration, and its command. */
 type Proxy = {
   readonly file: string;
-  /** Files that it needs. */
+  /** Files that the proxy needs. */
   readonly needs: readonly string[];
-  /** Whether a POST to a node that refuses connections goes to the next one; if not, once it knows that one. */
+  /** Whether a POST goes to the next node if a node refuses connections; false: only if that node is known as down. */
   readonly repeatsPosts: boolean;
   /** Texts that the test replaces, in addition to nodes, folder and port. */
   own(port: number): Readonly<Record<string, string>>;
@@ -146,7 +146,7 @@ for (const name of Object.keys(proxies)) {
       expect(((await response.json()) as { audience: string }).audience).toBe(partner.id);
     });
 
-    test("the proxy deletes a Client-Cert header that a caller sent", async () => {
+    test("the proxy deletes the Client-Cert header that a caller sends", async () => {
       const stranger = await makeCertificate({ commonName: "stranger" });
       expect((await proxy.call(forged())).status).toBe(401);
       expect((await proxy.call(forged(), stranger)).status).toBe(401);

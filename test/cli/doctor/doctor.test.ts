@@ -45,15 +45,15 @@ test("tvs doctor finds no failure on a healthy machine", () =>
     expect(checks.map((check) => check.name)).toEqual(checkNames);
     for (const name of "data-directory master-key schema integrity clock database-engine".split(" "))
       expect(of(name)).toMatchObject({ name, result: "ok", advice: null });
-    // How fast it signs is the machine's affair, which may be busy.
+    // A busy machine may sign slowly, which is only a warning.
     expect(of("signing")?.result).not.toBe("fail");
-    // A new pending key is not a fault, and nothing is to be done about it, but it cannot be promoted yet.
+    // A new pending key cannot be promoted yet, which needs no advice.
     expect(of("signing-keys")).toMatchObject({ result: "ok", advice: null });
     expect(of("signing-keys")?.found).toMatch(/may be promoted from \d{4}-.*Z on$/);
     expect((await runTvs(["doctor"], { dataDir })).stdout).toMatch(/^ok +master-key /m);
   }));
 
-test("tvs doctor warns where a batch would take longer than a caller waits for it", () => {
+test("tvs doctor warns if signing is so slow that a batch takes longer than a caller waits", () => {
   const engine = { name: "webcrypto" as const, description: "WebCrypto" };
   const signer = { engine, reason: null, lacksCryptoMb: false };
   expect(makeSigningFinding(signer, 100)).toMatchObject({ result: "ok", advice: null });
@@ -79,7 +79,7 @@ test("tvs doctor creates neither a data folder nor a database", () =>
     expect(await readdir(dataDir)).toEqual([]);
   }));
 
-test("tvs doctor finds file modes that others can read, settings that serve would refuse, and a pending key that may be promoted", () =>
+test("tvs doctor reports files that others can read, settings that serve would refuse, and a pending key that can be promoted", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     await change(
@@ -99,7 +99,7 @@ test("tvs doctor finds file modes that others can read, settings that serve woul
     expect(of("configuration")).toMatchObject(refused);
   }));
 
-test("tvs doctor fails if the master key is missing, unreadable, or of another database", () =>
+test("tvs doctor fails if the master key is missing, unreadable, or belongs to another database", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     const key = join(dataDir, "master.key");
@@ -141,7 +141,7 @@ test("tvs doctor fails if the database is an empty file, damaged, or another pro
     expect(failed.join()).toMatch(/integrity|database/);
   }));
 
-test("tvs doctor fails if the clock is earlier than the data, or the schema is of a newer program", () =>
+test("tvs doctor fails if the clock is earlier than stored times, or a newer program made the schema", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     await change(dataDir, `UPDATE signing_keys SET created_at = ${Date.now() + 3_600_000}`);
@@ -151,7 +151,7 @@ test("tvs doctor fails if the clock is earlier than the data, or the schema is o
     expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
   }));
 
-test("tvs doctor fails if the database has a trigger that tvs did not make, and other commands are refused", () =>
+test("tvs doctor fails if the database has a trigger that tvs did not make, and other commands refuse the database", () =>
   withTempDir(async (dataDir) => {
     await healthy(dataDir);
     const trigger = "CREATE TRIGGER undo AFTER UPDATE OF license_revoked_on ON teachers BEGIN";
@@ -163,7 +163,7 @@ test("tvs doctor fails if the database has a trigger that tvs did not make, and 
     await expectRefusal(runTvs(["keys", "list"], { dataDir }), 1, reason);
   }));
 
-test("tvs doctor warns of an empty register, held webhooks and private addresses, until they are corrected", () =>
+test("tvs doctor warns of an empty register, held webhooks and private addresses until the operator corrects them", () =>
   withTempDir(async (dataDir) => {
     const remember = (values: Record<string, string>) =>
       withTestContext(dataDir, ({ stores: { settings } }) => settings.write(values));
@@ -205,7 +205,7 @@ const ending = (notAfter: string) => {
   return makeCertificate({ commonName: "service", ...dates });
 };
 
-test("tvs doctor checks when the TLS certificate chain expires, its key, and who may read the key", () =>
+test("tvs doctor checks when the TLS chain expires, whether the private key fits, and who can read that key", () =>
   withTempDir(async (folder) => {
     const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     const ends = ["2027-01-01", "2026-07-01", "2026-06-01"];
@@ -237,7 +237,10 @@ test.each([
   [10 * 2 ** 20, "fail", "writes are about to be refused"],
   [500 * 2 ** 20, "warn", "before the next import or backup"],
   [5 * 2 ** 30, "ok", null],
-] as const)("tvs doctor gives the right result for a disk with %d free bytes", (bytes, result, advice) => {
-  const check = checkDiskSpace(readCommandConfig({ data: "/" }, {}), () => bytes);
-  expect([check.result, check.advice]).toEqual([result, advice && expect.stringContaining(advice)]);
-});
+] as const)(
+  "tvs doctor gives the expected result and advice for a disk with %d free bytes",
+  (bytes, result, advice) => {
+    const check = checkDiskSpace(readCommandConfig({ data: "/" }, {}), () => bytes);
+    expect([check.result, check.advice]).toEqual([result, advice && expect.stringContaining(advice)]);
+  },
+);

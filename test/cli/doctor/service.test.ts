@@ -56,7 +56,7 @@ test.each([
   if (warned !== null) expect(check.found).toMatch(warned);
 });
 
-test("tvs doctor warns for 24 hours of a Client-Cert header that could not be read, and shows the right format", () => {
+test("tvs doctor warns for 24 hours after an unreadable Client-Cert header, and names the right format", () => {
   const unreadableAt = new Date(now - 3_600_000).toISOString();
   const check = checkClientCertificates(fromProxy, { certificates: 1, unreadableAt, now });
   expect(check).toMatchObject({ result: "warn" });
@@ -66,7 +66,7 @@ test("tvs doctor warns for 24 hours of a Client-Cert header that could not be re
   expect(checkClientCertificates(fromProxy, later).found).not.toContain("could not be read");
 });
 
-test("tvs doctor names a webhook receiver whose host has no IP address, and its partner", async () => {
+test("tvs doctor names a webhook receiver whose host has no IP address, and the receiver's partner", async () => {
   expect(await checkWebhookReceivers([])).toMatchObject({ result: "ok" });
   const numbered = { partnerId: "a", url: "https://192.0.2.1/x" };
   const both = [numbered, { partnerId: "b", url: "https://[2001:db8::1]:9/" }];

@@ -68,6 +68,6 @@ test.each<[name: string, delivery: Delivery, situation: typeof running, words: R
   ["held after five days", held, disabled("failing"), /^it is held: .*five days.*webhook enable agency/],
   ["pending without a service", aDelivery(), { ...running, serviceRunning: false }, /start tvs serve/],
   ["delivered", aDelivery({ state: "delivered" }), running, /^nothing/],
-])("tvs gives the right advice on a delivery that is %s", (_name, delivery, situation, words) => {
+])("tvs advises the expected next step for a delivery that is %s", (_name, delivery, situation, words) => {
   expect(adviseNextStep(delivery, situation)).toMatch(words);
 });

@@ -12,7 +12,7 @@ import { addPartner, withTestContext } from "../../harness/service.ts";
 
 configureLog(() => {});
 
-/** Commands over a register of their own. */
+/** Makes functions that run commands over a new register. */
 function makeTerminal() {
   const dataDir = sharedFolder();
   return {
@@ -23,7 +23,7 @@ function makeTerminal() {
   };
 }
 
-/** Only over the deliveries of `sending` a service runs. */
+/** A service runs only over the register of `sending`. */
 const [world, sending, held] = [makeTerminal(), makeTerminal(), makeTerminal()];
 const secretPattern = /^whsec_[0-9A-Za-z+/]{43}=$/;
 const allTypes = 7;
@@ -74,7 +74,7 @@ test("tvs partners webhook set --allow-private-webhooks accepts private addresse
   expect(await world.run(line)).toMatchObject({ code: 0, stderr: expect.stringContaining("tvs serve") });
 });
 
-test("tvs partners webhook rotate-secret prints a new secret, and until when the old one signs too", async () => {
+test("tvs partners webhook rotate-secret prints a new secret, and the time until which the old secret signs too", async () => {
   await world.addPartner("rotating");
   const { secret } = await world.json(`partners webhook set rotating ${publicUrl}`);
   const begun = Date.now();
@@ -181,12 +181,12 @@ const withAccepting = (act: (endpoint: Endpoint) => Promise<void>) =>
 async function sendTo({ received }: Endpoint): Promise<Received> {
   const config = readCommandConfig({ data: sending.dataDir, "allow-private-webhooks": true }, {});
   const { close } = await openService(config);
-  // The close drains: an attempt whose request has arrived is also recorded.
+  // `close` waits for attempts under way, so this attempt is recorded too.
   await until(() => received.length > 0).finally(close);
   return received[0] as Received;
 }
 
-test("three commands find, explain and retry a dead delivery", () =>
+test("tvs webhooks list, show and retry find, explain and resend a dead delivery", () =>
   withAccepting(async (endpoint) => {
     const secret = await subscribe("story", endpoint.url);
     const id = await addFailed("story", { error: "BAD_STATUS", status: 503, at: diedAt });
@@ -258,7 +258,7 @@ test("tvs webhooks list shows the newest deliveries first, filtered by state and
   expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
 });
 
-test("tvs webhooks retry --dead retries all dead deliveries, or those of a partner or a period, and prints their number", async () => {
+test("tvs webhooks retry --dead retries all dead deliveries, or those of a partner or period, and prints how many", async () => {
   await Promise.all([subscribe("first"), subscribe("second")]);
   const dead = (partnerId: string, at: number) =>
     addFailed(partnerId, { error: "TIMEOUT", status: null, at });
@@ -275,12 +275,12 @@ test("tvs webhooks retry --dead retries all dead deliveries, or those of a partn
   expect((await sending.json("webhooks list --state dead --partner second")).length).toBe(0);
 });
 
-test("tvs webhooks release ends the hold after a restore, which enabling an endpoint does not", async () => {
+test("tvs webhooks release ends the hold after a restore, and enabling an endpoint does not end it", async () => {
   await held.addPartner("agency");
   await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
   const { deliveryId } = await held.json("partners webhook test agency");
   await withTestContext(held.dataDir, ({ settings }) => settings.write({ hold_webhooks: "true" }));
-  // Nothing says that it is sent while it is not.
+  // The output does not say that held deliveries are sent.
   const enabled = await held.run("partners webhook enable agency");
   expect(enabled).toMatchObject({ code: 0, stdout: "the endpoint of agency is enabled\n" });
   const waits = "what waits for agency (1): it is held because the database was restored";

@@ -64,7 +64,7 @@ test.each([
   ["TVS_OPERATOR", { TVS_OPERATOR: "a\u001b[31mb" }],
   ["SUDO_USER", { SUDO_USER: "a\u202eb" }],
 ])(
-  "an unprintable actor's name is refused: %s, %j",
+  "a command is refused if %s names an unprintable, empty or long actor: %j",
   async (source, { by, ...env }: Record<string, string>) => {
     const options = { dataDir, env: { SUDO_USER: "", ...env } };
     const words = `partners add unnamed ${terms}`.split(" ");
@@ -185,7 +185,7 @@ const changing = [
   ...["revoke", "reinstate", "hide", "unhide", "sweep"].map((name) => `teachers ${name}`),
 ];
 
-test.each(changing)("tvs %s takes --by", async (words) => {
+test.each(changing)("tvs %s accepts --by", async (words) => {
   let command: TvsCommand = rootCommand;
   for (const word of words.split(" ")) {
     const load = subCommandsOf(command)[word];

@@ -82,7 +82,7 @@ test.concurrent.each([
   }),
 );
 
-test.concurrent("tvs init on a terminal asks its questions, asks again after a wrong answer, and uses the default on Enter", () =>
+test.concurrent("tvs init on a terminal asks its questions, repeats a question after an invalid answer, and uses the default on Enter", () =>
   withTempDir(async (folder) => {
     const dataDir = join(folder, "data");
     const typed = [

@@ -27,7 +27,7 @@ setDefaultTimeout(4 * testTimeoutMs);
 const issuer = "https://verify.example.org";
 
 let shell: Shell;
-/** Values of this run, with their values on the page. */
+/** Maps each value of this run to the value that the page prints. */
 const printedAs = new Map<string, string>();
 
 /** Makes a register in which an examination board asks twice on 1 March, and forgeries with its stolen keys. */
@@ -49,7 +49,7 @@ async function makeRegister(): Promise<void> {
   }
   const signLog = () => logWriterOf(operator, stores.evidence).checkpoint();
 
-  // So near the next time that the service makes no checkpoint in between.
+  // This time is so close to the next time that no checkpoint is made between them.
   clock.set("2026-03-01T09:29:55Z");
   await ask("TR/2020/KN/000002", "another.json");
   await signLog();
@@ -71,7 +71,7 @@ type Envelope = {
   readonly signatureKid: string;
   readonly signature: string;
 };
-/** The keys of the register, as a thief has them who copied the backup and the master key. */
+/** What a thief has who copied the backup and the master key. */
 type Stolen = Pick<OpenedRegister, "stores" | "secrets" | "driver">;
 
 /** Forges an envelope for an unknown teacher, dated an hour before the first call. */
@@ -115,7 +115,7 @@ beforeAll(async () => {
 
 afterAll(() => shell?.close());
 
-/** The command lines of each block of the page, and the output below the block. */
+/** Finds the command lines of each block of the page, and the output below the block. */
 function blocksOf(page: string): { lines: string[]; printed: string | null }[] {
   const blocks = page.matchAll(/^```sh\n([\s\S]*?)^```\n(?:\n```text\n([\s\S]*?)^```\n)?/gm);
   return [...blocks].map(([, lines = "", printed = null]) => ({

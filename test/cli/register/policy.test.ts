@@ -7,7 +7,7 @@ import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestContext } from "../../harness/service.ts";
 
-test("tvs policy show prints the policy in force, and with --json as a document that tvs policy check accepts", () =>
+test("tvs policy show prints the policy in force, and with --json prints a document that tvs policy check accepts", () =>
   withTempDir(async (dataDir) => {
     const policy = withRule({ categories: ["A"] });
     const stored = { policy: JSON.stringify(policy) };

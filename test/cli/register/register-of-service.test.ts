@@ -45,7 +45,7 @@ test.each([
   }),
 );
 
-test("the installed service's settings are refused if other users can write to them", () =>
+test("the installed service's settings are refused if other users can write the settings file", () =>
   withSettings(text, (file) => {
     for (const mode of [0o620, 0o602]) {
       chmodSync(file, mode);
@@ -54,7 +54,7 @@ test("the installed service's settings are refused if other users can write to t
   }));
 
 test.skipIf(process.geteuid?.() !== 0)(
-  "the installed service's settings are refused if another user owns them",
+  "the installed service's settings are refused if another user owns the settings file",
   () =>
     withSettings(text, (file) => {
       chmodSync(file, 0o640);

@@ -96,7 +96,7 @@ test.concurrent.each([
   }),
 );
 
-test("tvs init completes a register that a kill left incomplete, and other commands refuse it", () =>
+test("tvs init completes a register that a kill left incomplete, which other commands refuse", () =>
   inEmptyFolder(async ({ dataDir, tvs }) => {
     await mkdir(dataDir);
     const file = join(dataDir, "tvs.db");
@@ -162,7 +162,7 @@ test("a sandbox has a separate database", () =>
     await expectRefusal(runTvs(["keys", "list", "--sandbox", ...live]), 1);
   }));
 
-test("a file at the path of the data folder or its parent is refused in one line", () =>
+test("a command is refused in one line if a file has the path of the data folder or of its parent", () =>
   inEmptyFolder(async ({ dataDir: file }) => {
     writeFileSync(file, "not a folder");
     for (const data of [file, join(file, "data")]) {
@@ -171,7 +171,7 @@ test("a file at the path of the data folder or its parent is refused in one line
     }
   }));
 
-test("a data folder can be used by one service only, and after kill -9 by the next one", () =>
+test("only one service can use a data folder, and after a kill -9 the next service can use it", () =>
   inEmptyFolder(async ({ dataDir }) => {
     await makeRegister(dataDir, { hasTeacher: true });
     const isHealthy = async (url: string) => (await fetch(`${url}/v1/inter-agency/health`)).ok;
@@ -198,21 +198,23 @@ function withOthersRegister(run: (dataDir: string) => Promise<void>): Promise<vo
   });
 }
 
-test.if(isRoot)("a command in another user's folder names the user who may read it", () =>
-  withOthersRegister(async (dataDir) => {
-    const script = `
+test.if(isRoot)(
+  "the refusal of a command in another user's folder names the user who may read the folder",
+  () =>
+    withOthersRegister(async (dataDir) => {
+      const script = `
       const { openContext } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
       const { readConfig } = await import("${join(import.meta.dir, "../../../src/config.ts")}");
       process.setgid(65534); process.setuid(65534);
       const error = await openContext(readConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
       console.log(error.code + ": " + error.message);`;
-    const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
-    expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs\n`);
-  }),
+      const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
+      expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs\n`);
+    }),
 );
 
 test.if(isRoot)(
-  "root is refused in another user's folder, with the command to run instead, without its values",
+  "root is refused in another user's folder, and the refusal shows the command to run instead, without option values",
   () =>
     withOthersRegister(async (dataDir) => {
       const before = readdirSync(dataDir).sort();

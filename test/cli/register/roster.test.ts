@@ -138,7 +138,7 @@ test("tvs roster --out writes a file that only its owner can read, without formu
   ]);
 });
 
-test("tvs roster exits with 2 for an unreadable list, with one line that repeats none of its values", async () => {
+test("tvs roster exits with 2 for an unreadable list, and prints one line without any value of the list", async () => {
   for (const csv of [
     "",
     "name,phone\nx,y\n",

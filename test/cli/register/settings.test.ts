@@ -10,7 +10,7 @@ import { makePng } from "../../harness/png.ts";
 
 const logo = makePng(3, 2);
 
-test("the setting --site reads and stores a site file and its logo, and --site none removes them", () =>
+test("the option --site reads and stores a site file and its logo, and --site none removes them", () =>
   withTempDir(async (folder) => {
     await mkdir(join(folder, "site"));
     const file = join(folder, "site", "site.json");

@@ -163,7 +163,7 @@ test.concurrent("tvs teachers import exits with 2 and one line if it cannot read
     expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
   }));
 
-test("tvs teachers import that is interrupted while it reads the file reports this, and changes nothing", () =>
+test("a tvs teachers import that is interrupted while it reads the file reports the interruption, and changes nothing", () =>
   withTempDir(async (folder) => {
     const [extract, dataDir] = [join(folder, "extract.csv"), join(folder, "data")];
     execFileSync("mkfifo", [extract]);

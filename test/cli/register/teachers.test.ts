@@ -32,7 +32,7 @@ async function verify({ driver, clock }: OpenedRegister, changes: Partial<Attest
   expect(await attest(driver, [row])).not.toBeNull();
 }
 
-test.concurrent("tvs teachers revoke lists the partners who were answered VALID, and tvs teachers reinstate undoes it", () =>
+test.concurrent("tvs teachers revoke lists the partners that got the answer VALID, and tvs teachers reinstate undoes the revocation", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, async (operator) => {
       const teacherId = await put(operator);

@@ -25,7 +25,7 @@ function withBackup(act: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-/** A backup that says when its copy is written, and goes no further. */
+/** Makes the words of a backup that prints when its copy is written, and then waits. */
 function unfinished(dataDir: string, file: string): string[] {
   const driver = new URL("../../../src/store/driver/", import.meta.url).href;
   const script = `
@@ -45,7 +45,7 @@ test.concurrent("tvs backup --keep keeps the newest of its own backups and touch
   withBackup(async ({ folder, to, file: good, tvs }) => {
     const old = ["tvs-20250101T000000Z.db", "tvs-20250102T000000Z.db", "tvs-20250103T000000Z.db"];
     const others = ["tvs-2025.db", "tvs-20250101T000000Z.db.zst", "sandbox-20250101T000000Z.db"];
-    // Later names, but empty files.
+    // Empty files with later names.
     const empty = ["tvs-20250104T000000Z.db", "tvs-20250105T000000Z.db"];
     for (const name of old) fs.copyFileSync(good, `${to}/${name}`);
     for (const name of [...others, ...empty]) fs.writeFileSync(`${to}/${name}`, "");
@@ -63,7 +63,7 @@ test.concurrent("tvs backup --keep keeps the newest of its own backups and touch
     await expectRefusal(tvs("backup", to), 2, "--keep N");
   }));
 
-test.concurrent("a second backup in the same second gets a later file name", () =>
+test.concurrent("a second backup in the same second gets the file name of a later second", () =>
   withTempDir(async (folder) => {
     const config = readCommandConfig({ data: folder }, {});
     const first = await chooseBackupPath(folder, config);
@@ -82,7 +82,7 @@ test.concurrent("tvs backup --keep exits with 1 if a backup has a future date in
     expect([code, stderr]).toEqual([1, expect.stringContaining(line)]);
   }));
 
-test.concurrent("tvs backup --keep removes the partial file of a killed backup, but not one that is being written", () =>
+test.concurrent("tvs backup --keep removes the partial file of a killed backup, but not the partial file of a running backup", () =>
   withBackup(async ({ to, dataDir, tvs }) => {
     const [dead, writing] = [`${to}/tvs-20250101T000000Z.db`, `${to}/tvs-20250102T000000Z.db`];
     const killed = Bun.spawn(unfinished(dataDir, dead), { stdout: "pipe" });
@@ -108,7 +108,7 @@ test.concurrent("tvs backup --keep removes the partial file of a killed backup, 
     expect(fs.readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
   }));
 
-test.concurrent("tvs backup prints a summary of the backup, and that the master key is not in it and where it is", () =>
+test.concurrent("tvs backup prints a summary of the backup, and says that the master key is not in the backup and where the key is", () =>
   withBackup(async ({ folder, dataDir, tvs }) => {
     const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
     expect([code, stderr]).toEqual([0, ""]);
@@ -143,7 +143,7 @@ test.concurrent("tvs backup refuses a database that does not exist, and a databa
       await expectRefusal(tvs(...`${line} ${server}`.split(" ")), 1, "tvs help libsql");
   }));
 
-test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad one, and 2 for an unreadable one", () =>
+test.concurrent("tvs backup verify exits with 0 for a good backup, 1 for a bad backup, and 2 for an unreadable file", () =>
   withBackup(async ({ folder, file, dataDir, tvs }) => {
     const good = await tvs("backup", "verify", file, "--json");
     expect([good.code, good.stderr]).toEqual([0, ""]);
@@ -180,7 +180,7 @@ test.concurrent("tvs restore into an empty folder says where to put the master k
     expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
   }));
 
-test.concurrent("tvs restore over a database needs --force, keeps the old database, and names keys that were rotated since", () =>
+test.concurrent("tvs restore over a database needs --force, keeps the old database, and names keys that were rotated since the backup", () =>
   withBackup(async ({ file, tvs }) => {
     const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);
     expect((await tvs("restore", file)).code).toBe(1);

@@ -64,7 +64,7 @@ test.concurrent("an output path is refused if it names a file of the register, d
     expect((await run("doctor", "--full")).code).toBe(0);
   }));
 
-test.concurrent("an output path is refused if it is a database outside the data folder, or that database's log, lock or key", () =>
+test.concurrent("an output path is refused if it is a database outside the data folder, or that database's WAL, lock or key", () =>
   withTempDir(async (folder) => {
     const [extract, elsewhere] = [join(folder, "extract.csv"), join(folder, "elsewhere")];
     fs.writeFileSync(extract, csv([row(1)]));
@@ -82,7 +82,7 @@ test.concurrent("an output path is refused if it is a database outside the data 
     expect((await run("--report", join(elsewhere, "report.json"))).code).toBe(0);
   }));
 
-test.concurrent("an output file replaces an existing file only with --force, and then by a rename", () =>
+test.concurrent("an output file replaces an existing file only with --force, and does so by a rename", () =>
   withRegister(async (world) => {
     const { folder, dataDir, extract, run } = world;
     const files = ["report.json", "copy.db", "list.csv"].map((name) => join(folder, name));
@@ -93,7 +93,7 @@ test.concurrent("an output file replaces an existing file only with --force, and
     for (const line of lines) await expectRefused(world, run(...line), "already exists");
     expect(await teachersIn(world)).toBe(1);
     for (const name of files) expect(fs.readFileSync(name, "utf8")).toBe("mine");
-    // A second name of the key: the name is replaced, and never the file that it shares with the key.
+    // This hard link to the master key is replaced, and the master key's file is unchanged.
     const key = fs.readFileSync(join(dataDir, "master.key"), "utf8");
     const second = join(folder, "second-name");
     fs.linkSync(join(dataDir, "master.key"), second);

@@ -21,7 +21,7 @@ test("the first use of a database creates a master key file that only its owner 
     expect((await unlockSecrets(configOf(folder), settings)).check).toBe(made.check);
   }));
 
-test("the first use of a database uses an existing master key file, such as after a kill", () =>
+test("the first use of a database uses a master key file that exists already, for example after a kill", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), `${masterKey}\n`);
     expect((await unlockSecrets(configOf(folder), settings)).check).toBe(secrets.check);
@@ -52,7 +52,7 @@ test("a database whose master key is missing is refused, and no new master key i
     expect(existsSync(join(folder, "master.key"))).toBe(false);
   }));
 
-test("a database is refused with another master key, from a file or the environment, and not changed", () =>
+test("a command with another database's master key, from a file or the environment, is refused and changes nothing", () =>
   withStores(async ({ folder, settings }) => {
     const { check } = await unlockSecrets(configOf(folder), settings);
     const other = generateMasterKey();
@@ -64,7 +64,7 @@ test("a database is refused with another master key, from a file or the environm
     expect((await settings.read()).get("master_key_check")).toBe(check);
   }));
 
-test("a database is refused with a malformed master key", () =>
+test("a command with a malformed master key is refused", () =>
   withStores(async ({ folder, settings }) => {
     writeFileSync(join(folder, "master.key"), "");
     for (const config of [configOf(folder, "short"), configOf(folder)])

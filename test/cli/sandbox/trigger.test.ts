@@ -108,7 +108,7 @@ test.each(["trigger license.revoked", "sandbox reset"])(
     }),
 );
 
-test("tvs trigger creates no register if there is none", async () => {
+test("tvs trigger creates no register if none exists", async () => {
   const nowhere = join(dataDir, "nowhere");
   expect((await runTvs(["trigger", "license.revoked", "--data", nowhere])).code).toBe(2);
   expect(existsSync(nowhere)).toBe(false);

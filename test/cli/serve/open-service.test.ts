@@ -5,7 +5,7 @@ import { openTestService } from "../../harness/service.ts";
 
 configureLog(() => {});
 
-test("health is 503 from the first write that a full disk refused until the disk has room again", async () => {
+test("health answers 503 after a full disk refuses a write, until the disk has room again", async () => {
   const clock = aClock("2026-03-01T09:30:00Z");
   const { operator, call, isDiskRefusing, close } = await openTestService({ clock });
   const ask = async (path: string) => (await call(`/v1/inter-agency${path}`, { as: "full" })).status;
@@ -22,7 +22,7 @@ test("health is 503 from the first write that a full disk refused until the disk
     let answered = 0;
     while ((await ask("/lookup/by-tid/1")) === 200) answered++;
     expect(answered).toBeLessThan(100);
-    // A change that needs no new page still goes through, so a probe that tries only that is deceived.
+    // A change without a new page succeeds on a full disk, so a probe must write more than this.
     await operator.driver.batch([{ sql: "UPDATE revision SET value = value", args: [] }]);
     expect(await health()).toBe(503);
     expect(await health()).toBe(503);

@@ -98,7 +98,7 @@ test("tvs serve without an issuer warns and uses its own URL on loopback, and is
     expect(second.issuer).toBe(second.url);
     expect(second.url).not.toBe(first.url);
     expect(await runJson<object>(["status"], { dataDir })).toMatchObject({ issuer: second.url });
-    // An address that nobody configured is not used by a service that others reach.
+    // A service that other machines reach needs a configured issuer.
     const { code, stdout, stderr } = await runTvs(["serve", "--port", "0", "--host", "0.0.0.0"], { dataDir });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toStartWith("tvs: a service that others reach needs its public URL");

@@ -55,7 +55,7 @@ test("shell completion offers the key ids of the database", async () => {
   expect(words.toSorted()).toEqual(keys.map(({ kid }) => kid).toSorted());
 });
 
-test("shell completion without a register creates none and prints nothing", async () => {
+test("shell completion without a register creates no register and prints nothing", async () => {
   const elsewhere = join(folder, "elsewhere");
   const found = await runTvs(["__complete", "partners", "show", "--data", elsewhere, ""]);
   expect(found).toMatchObject({ code: 0, stdout: "", stderr: "" });

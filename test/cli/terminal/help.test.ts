@@ -26,7 +26,7 @@ async function leaves(command: TvsCommand, path: string[]): Promise<[string, Tvs
   return [...own, ...(await Promise.all(below)).flat()];
 }
 
-test("every command has examples of itself with options that it has", async () => {
+test("the examples of every command call that command, with options that it has", async () => {
   const all = await leaves(rootCommand, ["tvs"]);
   expect(all.length).toBeGreaterThan(50);
   for (const [words, { example = "", args }] of all) {
@@ -38,7 +38,7 @@ test("every command has examples of itself with options that it has", async () =
   }
 });
 
-test("data/commands.json describes every option, and no option that does not exist", async () => {
+test("data/commands.json describes every option of a command, and no other option", async () => {
   const described: Readonly<Record<string, { example: unknown; options?: object }>> = words;
   const all = await leaves(rootCommand, ["tvs"]);
   for (const [path, { args = {} }] of all) {
@@ -75,12 +75,12 @@ test("the help of a command fits 80 columns, except its examples", async () => {
   }
 });
 
-test("the refusal of a mistyped option before the command names the option", async () => {
+test("the refusal of a mistyped option that is before the command names the option", async () => {
   for (const words of [["--jsn"], ["keys", "--jsn=x"]])
     await expectRefusal(runTvs(words), 2, "Unknown option '--jsn'");
 });
 
-test("an unknown command that resembles no other prints the list of commands", async () => {
+test("an unknown command that resembles no known command prints the list of commands", async () => {
   const { stderr } = await runTvs(["frobnicate"]);
   expect(stderr).not.toContain("did you mean");
   expect(stderr).toContain("its commands: init, serve, ");

@@ -90,7 +90,7 @@ test.each([
   ["--print", `one of ${printed.join(", ")}`],
   ["--print tvs.env", `one of ${printed.join(", ")}`],
   [`--print ${printed.join(" ")}`, `one of ${printed.join(", ")}`],
-])("tvs help %s is refused with the words that it accepts", async (given, accepted) => {
+])("the refusal of tvs help %s names words that tvs help accepts", async (given, accepted) => {
   await expectRefusal(runTvs(["help", ...given.split(" ")]), 2, accepted);
 });
 

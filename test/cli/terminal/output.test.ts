@@ -63,10 +63,13 @@ test.each([
     "--flag must be a whole number",
   ],
   ["a limit", limit, { "1": 1, "100000": 100_000 }, ["0", "100001"], "--flag must be from 1 to 100000"],
-])("an option reads %s, and refuses a wrong value by its name", (_name, read, good, bad, message) => {
-  for (const [text, value] of Object.entries(good)) expect(read(text, "--flag")).toBe(value);
-  for (const text of bad) expect([text, refusalOf(read, text)]).toEqual([text, message]);
-});
+])(
+  "an option reads %s, and the refusal of an invalid value names the option",
+  (_name, read, good, bad, message) => {
+    for (const [text, value] of Object.entries(good)) expect(read(text, "--flag")).toBe(value);
+    for (const text of bad) expect([text, refusalOf(read, text)]).toEqual([text, message]);
+  },
+);
 
 test("a printed table is aligned, without lines, colour or trailing spaces", () => {
   const rows = [["a", "active"] as const, ["long one", null] as const];

@@ -44,7 +44,7 @@ test.each([
   ["Enter", "\r"],
   ["another word", "yess\r"],
   ["the end of the input", "\u0004"],
-])("an irreversible command that is answered with %s changes nothing", async (_, answer) => {
+])("an irreversible command changes nothing after %s instead of the answer y", async (_, answer) => {
   const before = await keys();
   const { code, text } = await runOnTerminal(rotate, { dataDir, typed: answered(answer) });
   expect(code).toBe(1);
@@ -52,7 +52,7 @@ test.each([
   expect(await keys()).toEqual(before);
 });
 
-test("an irreversible command that is answered with y runs, and names the next command", async () => {
+test("an irreversible command runs after the answer y, and names the next command", async () => {
   const pending = (await keys()).find(({ state }) => state === "pending")?.kid;
   const { code, text } = await runOnTerminal(rotate, { dataDir, typed: answered("y\r") });
   expect(code).toBe(0);
@@ -91,7 +91,7 @@ test("an irreversible command in a script needs no confirmation, and runs if sta
   for (const stdin of ["yes\n", ""])
     expect(await runTvs(rotate, { dataDir, stdin })).toMatchObject({ code: 0 });
   for (const closed of ["< /dev/null", "<&-"]) expect(await shell(`"$0" "$@" ${closed}`)).toBe(0);
-  // A pipe that is held open and never written to, as other programs give to theirs.
+  // A pipe that stays open and gets no data, as some programs give to their child processes.
   const held = Bun.spawn(words, { env, stdin: "pipe", stdout: "ignore", stderr: "ignore" });
   expect(await held.exited).toBe(0);
   await held.stdin.end();

@@ -6,7 +6,7 @@ type Seen = { readonly code: number; readonly text: string };
 type TerminalOptions = {
   readonly dataDir?: string;
   readonly columns?: number;
-  /** What is typed, each after its text was shown. */
+  /** Keys to type, each after its text was shown. */
   readonly typed?: readonly (readonly [shown: string, keys: string])[];
 };
 

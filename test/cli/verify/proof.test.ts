@@ -61,7 +61,7 @@ test("tvs verify --log-state creates the state file, and replaces its checkpoint
   expect((await stat(state)).ino).toBe(before.ino);
 });
 
-test("the state file keeps the larger of two checkpoints that are stored at the same time, and leaves no other file", async () => {
+test("the state file keeps the larger of two checkpoints that are stored at the same time, and no other file is left", async () => {
   const folder = join(temp, "at-once");
   await mkdir(folder);
   const state = join(folder, "state.json");
@@ -97,7 +97,7 @@ test("tvs verify with an unreadable or unwritable state file ends before any ver
   }
 });
 
-test("tvs verify reads the log settings from the environment too, and accepts --log-key several times", async () => {
+test("tvs verify reads the log's settings from the environment too, and accepts several --log-key options", async () => {
   const text = (await readFile(logKey, "utf8")).trim();
   const state = join(temp, "environment-state.json");
   const env = { TVS_VERIFY_LOG_KEY: logKey, TVS_VERIFY_LOG_STATE: state };
@@ -119,6 +119,6 @@ test.each([
     [...proofOf("current"), "--log-key", current],
     "is neither: Line 1 is not",
   ],
-])("tvs verify with wrong log settings ends with one line: %s", async (_name, args, advice) => {
+])("tvs verify is refused in one line with invalid log settings: %s", async (_name, args, advice) => {
   await expectRefusal(runVerifyCommand([...settings, ...args, current]), 2, advice);
 });

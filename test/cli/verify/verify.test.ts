@@ -51,7 +51,7 @@ test("tvs verify --json prints the line and the array index of each envelope", a
   ]);
 });
 
-test("tvs verify keeps the verdicts so far if its input stream breaks off", async () => {
+test("tvs verify prints the verdicts so far if its input stream breaks off", async () => {
   const text = JSON.stringify(JSON.parse(await readInput("valid.json")));
   async function* breaking(): AsyncGenerator<Uint8Array> {
     // Above the limit for a whole document, each line is verified as it arrives.
@@ -87,7 +87,7 @@ test("tvs verify of a JSON document above 32 MiB exits with 2 (INPUT_TOO_LARGE)"
   expect([code, objects.map(({ reason }) => reason)]).toEqual([2, ["INPUT_TOO_LARGE"]]);
 });
 
-test("tvs verify of a folder verifies its files in order, skips key files, and reports a folder in it", async () => {
+test("tvs verify of a folder verifies the files in order, skips key files, and reports a folder inside the folder", async () => {
   const folder = join(temp, "folder");
   await mkdir(join(folder, "older"), { recursive: true });
   await save("folder/b.json", await readInput("valid.json"));
@@ -146,7 +146,7 @@ test("tvs verify --now verifies as of the given time", async () => {
   expect((await runVerifyCommand([...trustOptions, "--now", "2046-03-01T00:00:00Z", file])).code).toBe(0);
 });
 
-test("tvs verify shows how many people a statement covers, and each of its rows", async () => {
+test("tvs verify shows how many people a statement covers, and each row of the statement", async () => {
   const path = await save("statement.json", JSON.stringify(statement));
   const { code, stdout } = await runVerifyCommand([path, ...trustOptions]);
   expect(code).toBe(0);
@@ -222,7 +222,7 @@ test("tvs verify shows the status list's verdict and the day of the list", async
   expect(objects[0]?.statusList).toMatchObject(found);
 });
 
-test("tvs verify accepts a key history with the right --anchor, and refuses a wrong one or a stranger's history", async () => {
+test("tvs verify accepts a key history with the right --anchor, and refuses a wrong anchor or a stranger's history", async () => {
   const right = await runVerifyCommand([...alone, "--anchor", keys.active.kid, "--json"]);
   expect([right.code, right.objects[0]?.trust]).toMatchObject([0, { basis: "anchor" }]);
   const history = join(folder, "keys", "history-by-stranger.jose");

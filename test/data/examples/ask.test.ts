@@ -10,7 +10,7 @@ import { runToEnd, type Service, startService } from "../../harness/program.ts";
 import { type Language, makeExampleEnvironment, testEachLanguage } from "./languages.ts";
 
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
-/** Answers spell it in upper case, without spaces. */
+/** Answers have this number in upper case, without spaces. */
 const regNo = "tr/2019/la/ 000001";
 
 const folder = sharedFolder();
@@ -58,7 +58,7 @@ const redirect = (Location: string) => new Response(null, { status: 302, headers
 
 type Answer = { verificationId: string; verifiedAt: string; result: { certificate: { regNo: string } } };
 
-/** Changes that make the answer one to another question. The signature stays: `ask` does not verify it. */
+/** Changes after which the answer belongs to another question. The signature stays, because `ask` does not check it. */
 const changes: Readonly<Record<string, (answer: Answer) => Partial<Answer>>> = {
   "another teacher": ({ result }) => ({
     result: { ...result, certificate: { ...result.certificate, regNo: "TR/2019/LA/000002" } },
@@ -161,7 +161,7 @@ testEachLanguage(
     const start = await language.prepare("events", folder);
     const asked: [path: string, after: string | null, key: string | null][] = [];
     let answer: Answering = () => problem("OVERLOADED", 503);
-    // It asks the service for pages of one event.
+    // This proxy asks the service for pages of one event.
     const inPages: Answering = (request) => {
       const { searchParams } = new URL(request.url);
       searchParams.set("limit", "1");

@@ -10,9 +10,9 @@ export type ExampleProgram = "ask" | "verify" | "receive" | "events";
 
 export type Language = {
   readonly name: string;
-  /** Whether this machine has what the language's head comments ask for. */
+  /** Whether this machine has the programs that the language's examples need. */
   readonly isHere: boolean;
-  /** Whether it runs every fixture and vector. The others, which start slowly, run a tenth. */
+  /** Whether this language runs every fixture and vector. A language that starts slowly runs a tenth. */
   readonly isWhole: boolean;
   file(program: ExampleProgram): string;
   /** Prepares a program in a temporary folder, and returns the words that start it. */
@@ -30,12 +30,12 @@ export function testEachLanguage(
     test.skipIf(!language.isHere)(`${name}, in ${language.name}`, () => run(language), timeoutMs);
 }
 
-/** The items of a list that a language runs. */
+/** Chooses the items of a list that a language runs. */
 export function chooseForLanguage<T>({ isWhole }: Language, list: readonly T[]): readonly T[] {
   return isWhole ? list : list.filter((_, index) => index % 10 === 0);
 }
 
-/** The environment of a program, whose caches are in the folder. */
+/** Makes the environment of a program, with `folder` for its caches. */
 export function makeExampleEnvironment(folder: string, more: Readonly<Record<string, string>> = {}) {
   const own = { HOME: folder, PYTHONDONTWRITEBYTECODE: "1" };
   return { ...process.env, ...own, ...more };
@@ -91,7 +91,7 @@ const java: Language = {
   prepare: once(async (program, folder) => {
     const path = [folder, ...jackson].join(":");
     await runWell(["javac", "-encoding", "UTF-8", "-d", folder, "-cp", path, java.file(program)], folder);
-    // The second compiler makes short programs slower.
+    // Java's second compiler would make short programs slower.
     return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, capital(program)];
   }),
 };

@@ -20,13 +20,13 @@ async function check(start: readonly string[], { secret, now, body, signature }:
   return runToEnd(words, { env: makeExampleEnvironment(folder, { TVS_WEBHOOK_SECRET: secret }) });
 }
 
-/** @returns the status of the answer, as soon as something listens */
+/** Sends a request as soon as the receiver listens. @returns the status of the answer */
 async function statusOf(url: string, request: RequestInit): Promise<number | undefined> {
   const ask = () => fetch(url, request).catch(() => null);
   return (await waitForAnswer(ask, (answer) => answer !== null))?.status;
 }
 
-/** A delivery of this moment with some digests; `genuine` is replaced by the right one. */
+/** Makes a delivery of this moment with these digests; `genuine` means the right digest. */
 function delivery(secret: string, digests: readonly string[], bytes = 0): RequestInit {
   const data = { tId: 1, regNo: "LA/2019/PRI/04417" };
   const event = JSON.stringify({ eventId: "1", eventType: "license.revoked", occurredAt: "", data });
@@ -37,7 +37,7 @@ function delivery(secret: string, digests: readonly string[], bytes = 0): Reques
   return { method: "POST", body, headers: { "X-AGENCY-Signature": `t=${time}${written}` } };
 }
 
-testEachLanguage("the example receive gives the verdicts of the vectors", async (language) => {
+testEachLanguage("the example receive gives the verdicts of the webhook test vectors", async (language) => {
   const start = await language.prepare("receive", folder);
   const chosen = chooseForLanguage(language, vectors);
   const found = [];
@@ -70,7 +70,7 @@ test("the example receive of each language parses the signature header with the 
 });
 
 testEachLanguage(
-  "the example receive answers 204 to a genuine delivery, 400 to a forged one and 413 above 64 KiB",
+  "the example receive answers 204 to a genuine delivery, 400 to a forged delivery and 413 above 64 KiB",
   async (language) => {
     const [secret, port] = ["whsec_receiver", await freePort()];
     const child = Bun.spawn([...(await language.prepare("receive", folder))], {

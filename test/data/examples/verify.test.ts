@@ -24,11 +24,11 @@ const cases: FixtureCase[] = await Bun.file(join(fixtures, "cases.json")).json()
 const exceptions: Readonly<Record<string, string>> = {
   // The check for keys of a broken generator takes more code than all others; the service cannot make such a key.
   "set-roca.json": "valid",
-  // `keys history --json` wraps the history for operators; the service hands out the bare one.
+  // `keys history --json` wraps the history for operators; the service serves the history itself.
   "valid-history-json.json": "undecidable",
 };
 
-/** Their time is the machine's, which no option of the examples moves: `clockCases` has the same cases. */
+/** Cases that need another time, which no option of the examples sets. `clockCases` has the same cases. */
 const byTheClock = ["future.json", "expired.json", "not-yet-valid.json"];
 
 /** Inputs that a language's own readers of JSON, base64 and times might accept. */
@@ -72,7 +72,7 @@ function fixtureCases(language: Language): Case[] {
   }));
 }
 
-/** Envelopes as the clock of this machine would have them, 30 seconds of which may be a clock that is wrong. */
+/** Makes envelopes with times around this machine's clock. A clock may be wrong by 30 seconds. */
 async function clockCases(): Promise<Case[]> {
   const now = Math.floor(Date.now() / 1000);
   const made = [
@@ -153,7 +153,7 @@ async function typeCases(): Promise<Case[]> {
   return Promise.all(cases.map(([name, written, expected]) => caseOf(name, signed(written), expected)));
 }
 
-/** The example's verdict, or its reason where a reason is expected, or its whole output if that is an unknown reason. */
+/** Runs the example. @returns its verdict, or its reason where a reason is expected, or its whole output if that is an unknown reason. */
 async function answerOf(start: readonly string[], { words, expected }: Case): Promise<string> {
   const env = makeExampleEnvironment(folder);
   const { code, stdout: said, stderr: error } = await runToEnd([...start, ...words], { env, cwd: folder });
@@ -163,7 +163,7 @@ async function answerOf(start: readonly string[], { words, expected }: Case): Pr
   return expected in refusalReasons ? said.trim() : verdict;
 }
 
-/** Two at a time: each is a process of its own. */
+/** Verifies two cases at a time, because each case is a process. */
 async function verifyAll(language: Language, all: readonly Case[]): Promise<string[][]> {
   const start = await language.prepare("verify", folder);
   const found: string[][] = [];
@@ -178,7 +178,7 @@ async function verifyAll(language: Language, all: readonly Case[]): Promise<stri
   return found;
 }
 
-test("every exception of the example verifiers is a fixture", () => {
+test("every exception that this test allows the example verifiers is the name of a fixture", () => {
   const names = cases.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining([...Object.keys(exceptions), ...byTheClock]));
 });
@@ -206,7 +206,7 @@ for (const [name, cases] of Object.entries(casesOf)) {
 }
 
 testEachLanguage(
-  "the example verify refuses a member that comes twice, however far apart",
+  "the example verify refuses a member that occurs twice, however far apart",
   async (language) => {
     const [first = "", ...start] = await language.prepare("verify", folder);
     const words = wordsOf(join(folder, "long.json"));
