@@ -31,13 +31,13 @@ type Values =
   | { readonly ids: IdReader };
 
 /** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
-type Reader<V> = (text: string, flag: string) => V;
+type Parser<V> = (text: string, flag: string) => V;
 
 /** The definition of an option or operand. It needs no `values` if `valueHint` lists the choices, as `call|item`. */
 type Arg = ArgDef & {
   readonly values?: Values;
   readonly valueHint?: string;
-  readonly read?: Reader<unknown>;
+  readonly read?: Parser<unknown>;
 };
 
 export type ArgDefinitions = Readonly<Record<string, Arg>>;
@@ -45,22 +45,22 @@ export type ArgDefinitions = Readonly<Record<string, Arg>>;
 export type ArgValues<T extends ArgDefinitions> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
 
 type Given<A extends Arg> = A extends { required: true } | { default: string }
-  ? Read<A>
-  : Read<A> | undefined;
-type Read<A extends Arg> = A extends { read: Reader<infer V> }
+  ? ParsedArg<A>
+  : ParsedArg<A> | undefined;
+type ParsedArg<A extends Arg> = A extends { read: Parser<infer V> }
   ? V
   : A extends { type: "boolean" }
     ? boolean
     : string;
 
 /** An option's description, which is absent if {@link CommandWords} has it, and the parser of the option's text. */
-type Meaning = readonly [description?: string] | readonly [...description: string[], read: Reader<unknown>];
-type ValueOf<M> = M extends readonly [...unknown[], Reader<infer V>] ? V : string;
+type Meaning = readonly [description?: string] | readonly [...description: string[], read: Parser<unknown>];
+type ValueOf<M> = M extends readonly [...unknown[], Parser<infer V>] ? V : string;
 
 function meaning<const M extends Meaning>(given: M) {
   const description = given.find((one) => typeof one === "string") ?? "";
   const read = given.find((one) => typeof one === "function") ?? ((text: string) => text);
-  return { description, read: read as Reader<ValueOf<M>> };
+  return { description, read: read as Parser<ValueOf<M>> };
 }
 
 /** Defines an option with a value. @param valueHint the name of the value in help, such as `FILE` */

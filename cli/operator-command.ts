@@ -13,7 +13,7 @@ import type { OpenedRegister } from "./open.ts";
 
 type CommandName = keyof typeof words;
 type Definition<T extends ArgDefinitions> = Pick<CommandDefinition<T>, "args" | "run">;
-type Given<T extends ArgDefinitions> = ArgValues<T & typeof commonArgs>;
+type ParsedArgs<T extends ArgDefinitions> = ArgValues<T & typeof commonArgs>;
 
 /** Defines a command of `tvs` with the texts that data/commands.json has for its name. */
 export function defineTvsCommand<const T extends ArgDefinitions>(
@@ -26,10 +26,10 @@ export function defineTvsCommand<const T extends ArgDefinitions>(
 
 type ContextCommand<T extends ArgDefinitions, P> = Pick<CommandDefinition<T>, "args"> & {
   /** Refuses a wrong combination of options before anything is opened. @throws TvsError */
-  check?(args: Given<T>): void;
+  check?(args: ParsedArgs<T>): void;
   /** Prepares something for `act` before the register is opened, such as a file to write. @throws TvsError */
-  prepare?(args: Given<T>, config: Config): P | Promise<P>;
-  act(operator: OpenedRegister, args: Given<T>, prepared: P): Promise<void>;
+  prepare?(args: ParsedArgs<T>, config: Config): P | Promise<P>;
+  act(operator: OpenedRegister, args: ParsedArgs<T>, prepared: P): Promise<void>;
 };
 
 /** Defines a command that gets the open register. The register is closed after the command. */

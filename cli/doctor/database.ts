@@ -40,26 +40,26 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { database } = config;
   if (!hasDatabase(config)) return { ...missing(config), masterKeyCheck: null };
   const wrong = database.kind === "file" ? checkFile(database.file) : null;
-  if (wrong !== null) return unread(wrong);
+  if (wrong !== null) return onlyFinding(wrong);
   let driver: Driver | undefined;
   try {
     driver = await openDriver(config);
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    return unread(fail("it cannot be opened or read", advice));
+    return onlyFinding(fail("it cannot be opened or read", advice));
   } finally {
     await driver?.close();
   }
 }
 
-function unread(database: Finding): DatabaseReport {
+function onlyFinding(database: Finding): DatabaseReport {
   return { checks: nameChecks({ database }) };
 }
 
 function missing(config: Config): DatabaseReport {
   const advice = "if there should be one, check --data";
-  return { ...unread(fail(noRegisterError(config).message, advice)), isMissing: true };
+  return { ...onlyFinding(fail(noRegisterError(config).message, advice)), isMissing: true };
 }
 
 function checkFile(file: string): Finding | null {
@@ -77,7 +77,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (schema === null) {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
     if (tables.length === 0) return missing(options.config);
-    return unread(fail("it belongs to another program", "check --data and --database"));
+    return onlyFinding(fail("it belongs to another program", "check --data and --database"));
   }
   if (!(await hasCompleteRegister(driver))) return missing(options.config);
   const stores = createStores(driver);
@@ -114,9 +114,9 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   };
 }
 
-type Found = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
+type Opened = { stores: Stores; stored: ReadonlyMap<string, string>; keys: SigningKey[]; options: Options };
 
-async function checkReadings({ stores, stored, keys, options: { config, now } }: Found) {
+async function checkReadings({ stores, stored, keys, options: { config, now } }: Opened) {
   const readings = await takeReadings({
     ...stores,
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),

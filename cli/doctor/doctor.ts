@@ -37,7 +37,7 @@ export const doctorCommand = defineTvsCommand("doctor", {
     const shown = checks.map(({ name, result, found, ...check }) => {
       return { name, result, found, advice: adviceText(check) };
     });
-    printResult(args, { ok: healthy, checks: shown }, () => report(shown));
+    printResult(args, { ok: healthy, checks: shown }, () => formatReport(shown));
     if (isMissing) printNote(`tvs: ${noRegisterError(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
@@ -49,7 +49,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 }
 
 /** Formats the checks as a table, and the advice as a list below, because a column for advice would be too wide. */
-function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
+function formatReport(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = formatListTable(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
     advice ? [hang("  ", escapeUnprintable(`${name}: ${advice}`), { indent: 6 })] : [],

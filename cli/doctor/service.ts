@@ -25,10 +25,10 @@ const inFlight = 64;
 /** With fewer signatures a second than this, a batch of 100 takes longer than a caller waits. */
 const slowPerSecond = 100;
 
-type Stored = ReadonlyMap<string, string>;
-type Kept = Parameters<typeof checkRetention>[2];
+type StoredSettings = ReadonlyMap<string, string>;
+type RetentionFacts = Parameters<typeof checkRetention>[2];
 
-export function checkSettings(stored: Stored, config: Config, kept: Kept): Check[] {
+export function checkSettings(stored: StoredSettings, config: Config, kept: RetentionFacts): Check[] {
   const isLive = !isSandbox(stored);
   return nameChecks({
     issuer: isLive ? checkIssuer(stored, config) : ok("a sandbox needs none"),
@@ -45,7 +45,7 @@ const flaws = {
 } as const;
 
 /** Checks that partners can reach the issuer's URL, which every envelope names. */
-function checkIssuer(stored: Stored, config: Config): Finding {
+function checkIssuer(stored: StoredSettings, config: Config): Finding {
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
   if (issuer === undefined) return warn("none yet", advice);
@@ -56,7 +56,7 @@ function checkIssuer(stored: Stored, config: Config): Finding {
   return ok(issuer);
 }
 
-function checkSite(stored: Stored): Finding {
+function checkSite(stored: StoredSettings): Finding {
   const { name: registry, contact, reportUrl } = readStoredSite(stored.get("site") ?? "{}");
   const advice = "start tvs serve with --site FILE, which is remembered; tvs help service";
   if (registry === null) return warn("no page says whose service this is", advice);
@@ -65,7 +65,7 @@ function checkSite(stored: Stored): Finding {
   return ok(registry);
 }
 
-function checkPrivateWebhooks(stored: Stored): Finding {
+function checkPrivateWebhooks(stored: StoredSettings): Finding {
   if (stored.get("allow_private_webhooks") !== "on") return ok("webhooks go to public IP addresses only");
   return warn(
     "webhooks may go to private addresses and over http",
@@ -113,9 +113,9 @@ async function measure(signer: ServiceSigner, kid: string): Promise<number> {
   return Math.round((count * 1000) / elapsedMs());
 }
 
-type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
+type ListenSettings = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
-export function checkTrustedProxies({ host, trustedProxies, tls }: Listening): Finding {
+export function checkTrustedProxies({ host, trustedProxies, tls }: ListenSettings): Finding {
   const isLocal = isLoopbackHost(host);
   const world = trustedProxies.find(isWorld);
   if (world !== undefined)
@@ -138,7 +138,7 @@ export function checkTrustedProxies({ host, trustedProxies, tls }: Listening): F
   return ok(`listens on ${host}, ${heard}`);
 }
 
-type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
+type CertificateSettings = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 export type ClientCertificateFacts = {
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
@@ -148,7 +148,7 @@ const reportedMs = 24 * 3_600_000;
 
 /** Checks which proxies' `Client-Cert` header is accepted. Anybody can send a partner's certificate, which is public. */
 export function checkClientCertificates(
-  { clientCertFrom, trustedProxies, tls }: Certified,
+  { clientCertFrom, trustedProxies, tls }: CertificateSettings,
   { certificates: registered = 0, unreadableAt = null, now }: ClientCertificateFacts & { now: number },
 ): Finding {
   if (clientCertFrom.length === 0) {
@@ -192,11 +192,11 @@ function isWorld(network: string): boolean {
   return prefix < widestPrefix[address.kind()];
 }
 
-type Named = { readonly partnerId: string; readonly url: string };
+type EndpointUrl = { readonly partnerId: string; readonly url: string };
 
-export async function checkWebhookReceivers(endpoints: readonly Named[]): Promise<Finding> {
+export async function checkWebhookReceivers(endpoints: readonly EndpointUrl[]): Promise<Finding> {
   if (endpoints.length === 0) return ok("no endpoint is enabled");
-  const hostOf = ({ url }: Named) => new URL(url).hostname.replace(/^\[|\]$/g, "");
+  const hostOf = ({ url }: EndpointUrl) => new URL(url).hostname.replace(/^\[|\]$/g, "");
   const hosts = [...new Set(endpoints.map(hostOf))];
   const isFound = await Promise.all(
     hosts.map(async (host) => isIP(host) !== 0 || (await resolvesWithin(lookupMs, lookup(host)))),

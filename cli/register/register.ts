@@ -33,7 +33,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
     if (["ENOENT", "ENOTDIR"].includes(errorCodeOf(cause))) return false;
     const folder = dirname(database.file);
     const owner = ownerOf(folder) ?? ownerOf(dataDir);
-    const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
+    const advice = owner === undefined ? "run this command as its owner" : sudoCommand(owner);
     throw new TvsError("REGISTER_CLOSED", `this user may not read ${folder}; ${advice}`, { cause });
   }
 }
@@ -44,7 +44,7 @@ export function refuseForeignFolder({ dataDir, database }: Config): void {
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
     const owner = ownerOf(folder) ?? 0;
     if (owner === 0) continue;
-    const message = `${folder} belongs to ${nameOf(owner)}, not to root; ${asUser(owner)}`;
+    const message = `${folder} belongs to ${nameOf(owner)}, not to root; ${sudoCommand(owner)}`;
     throw new TvsError("REGISTER_CLOSED", message);
   }
 }
@@ -58,7 +58,7 @@ function ownerOf(folder: string): number | undefined {
 }
 
 /** Writes the running command with `sudo -u`, cut before its first value, which may be a secret or a NIN. */
-function asUser(uid: number): string {
+function sudoCommand(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
   const shown = value < 0 ? words : [...words.slice(0, value), "…"];
@@ -123,7 +123,7 @@ export function addServiceSettings(
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
     throw new TvsError("CONFIG_INVALID", message);
   }
-  const found = parseEnvironmentFile(readTrusted(file)).filter(
+  const found = parseEnvironmentFile(readTrustedFile(file)).filter(
     ([name]) => all || registerVariables.includes(name),
   );
   const settings = Object.fromEntries(found);
@@ -134,7 +134,7 @@ export function addServiceSettings(
 }
 
 /** Reads a settings file. A file that other users can write is refused: they could direct commands to their register. */
-function readTrusted(file: string): string {
+function readTrustedFile(file: string): string {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));

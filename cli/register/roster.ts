@@ -36,7 +36,7 @@ import { actorArg } from "./operator-name.ts";
 import { fileFormatArgs } from "./teachers-map.ts";
 
 /** The number of rows that are looked up together, which a libSQL server answers in one round trip. */
-const width = 64;
+const rowsAtOnce = 64;
 const maxRecordBytes = 64 * 1024;
 /** The most rows of a list. All results are in memory until they are printed. */
 const maxRows = 1_000_000;
@@ -59,13 +59,13 @@ export const rosterCommand = defineRegisterCommand("roster", {
     out: option("FILE"),
     force: toggle(),
   },
-  check: (args) => void listOf(args),
+  check: (args) => void readListLabel(args),
   prepare: ({ file, out: path, force }, config) =>
     prepareOutputIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
   async act(operator, args, out) {
     const { teachers, blindIndex, settingsInForce, calendar, clock } = operator;
     const { file, purpose, encoding } = args;
-    const list = listOf(args);
+    const list = readListLabel(args);
     const today = calendar.dateAt(clock.now());
     const { policy } = settingsInForce;
     const dependencies = { teachers, blindIndex, purpose, policy, today };
@@ -94,7 +94,7 @@ type ListArgs = { statement?: boolean | undefined } & Partial<
 >;
 
 /** Reads the options about a statement. @returns null if --statement is not given. @throws TvsError USAGE */
-function listOf({ statement = false, "list-name": name, reference, out }: ListArgs): ListLabel | null {
+function readListLabel({ statement = false, "list-name": name, reference, out }: ListArgs): ListLabel | null {
   if (!statement && (name !== undefined || reference !== undefined))
     throw new TvsError("USAGE", "--list-name and --reference are for a statement: give --statement as well");
   if (!statement) return null;
@@ -144,7 +144,7 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
       if (typeof identifier === "object" && listed.length <= maxListed)
         listed.push({ identifier, name: row.name || null });
       checks.push(checkRosterRow(row, dependencies));
-      if (checks.length < width) continue;
+      if (checks.length < rowsAtOnce) continue;
       results.push(...(await Promise.all(checks)));
       checks = [];
       if (results.length >= maxRows)
@@ -223,7 +223,7 @@ async function stateOwnList(operator: OpenedRegister, asked: StatementRequest): 
   // Throws LOG_BEHIND, as a service does, if the database has fewer log entries than its last checkpoint.
   await openEvidenceLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
-  const text = await retryOnConflict(configuration, (snapshot) => attempt(operator, asked, snapshot));
+  const text = await retryOnConflict(configuration, (snapshot) => tryStatement(operator, asked, snapshot));
   await logWriterOf(operator).checkpoint();
   return text;
 }
@@ -241,7 +241,7 @@ function requireStateable({ purpose, list, teachers }: StatementRequest): void {
   }
 }
 
-async function attempt(operator: OpenedRegister, asked: StatementRequest, snapshot: Snapshot) {
+async function tryStatement(operator: OpenedRegister, asked: StatementRequest, snapshot: Snapshot) {
   const { teachers, attestations, secrets, clock, blindIndex, actor: credential } = operator;
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
@@ -252,7 +252,7 @@ async function attempt(operator: OpenedRegister, asked: StatementRequest, snapsh
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };
   const key = await decryptPrivateKey(snapshot.keys.active, secrets);
   const { attestation, answer } = await signStatement(judged, making, async (_kid, inputs) =>
-    Promise.all(inputs.map((input) => signature(key, input))),
+    Promise.all(inputs.map((input) => makeSignature(key, input))),
   );
   const { people, read } = judged;
   const starts = openWindowStarts(clock.now());
@@ -263,7 +263,7 @@ async function attempt(operator: OpenedRegister, asked: StatementRequest, snapsh
   return used === null ? null : answer.body;
 }
 
-async function signature(key: CryptoKey, input: string): Promise<string> {
+async function makeSignature(key: CryptoKey, input: string): Promise<string> {
   const bytes = await crypto.subtle.sign(signingAlgorithm.name, key, Buffer.from(input));
   return Buffer.from(bytes).toString("base64url");
 }

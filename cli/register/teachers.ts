@@ -172,7 +172,7 @@ type ChangeArgs = ArgValues<typeof refArg & typeof reasonArg & typeof commonArgs
 /** Actions that the operator must confirm, because partners are notified immediately. */
 const actionsToConfirm: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
 
-async function change(action: TeacherAction, operator: OpenedRegister, args: ChangeArgs): Promise<void> {
+async function runChange(action: TeacherAction, operator: OpenedRegister, args: ChangeArgs): Promise<void> {
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
   if (actionsToConfirm.includes(action))
@@ -221,7 +221,7 @@ function moved(from: string, to: string): string {
 function changeCommand(action: TeacherAction) {
   return defineRegisterCommand(`teachers ${action}`, {
     args: { ...refArg, ...reasonArg, ...(actionsToConfirm.includes(action) ? yesArg : {}), ...actorArg },
-    act: (operator, args) => change(action, operator, args as ChangeArgs),
+    act: (operator, args) => runChange(action, operator, args as ChangeArgs),
   });
 }
 
@@ -239,18 +239,18 @@ const historyCommand = defineRegisterCommand("teachers history", {
 const movedTo = (from: string | undefined, to: string) =>
   from === undefined || from === to ? to : `${from} -> ${to}`;
 /** Makes the column of a value that only changes have. Its cells are empty in the lines of events. */
-const ofChange = (cell: (line: HistoryLine & { type: "change" }) => TableCell) => (line: HistoryLine) =>
+const changeColumn = (cell: (line: HistoryLine & { type: "change" }) => TableCell) => (line: HistoryLine) =>
   line.type === "event" ? "" : cell(line);
 
 const historyColumns: TableColumns<HistoryLine> = {
   TIME: ({ at }) => isoTime(at),
   WHAT: (line) => (line.type === "event" ? `event ${line.eventType}` : line.action),
-  LICENCE: ofChange(({ before, after }) => movedTo(before?.license, after.license)),
-  CERTIFICATE: ofChange(({ before, after }) => movedTo(before?.certificate, after.certificate)),
-  ACTIVE: ofChange(({ before, after }) =>
+  LICENCE: changeColumn(({ before, after }) => movedTo(before?.license, after.license)),
+  CERTIFICATE: changeColumn(({ before, after }) => movedTo(before?.certificate, after.certificate)),
+  ACTIVE: changeColumn(({ before, after }) =>
     movedTo(before ? yesNo(before.active) : undefined, yesNo(after.active)),
   ),
-  BY: ofChange(({ actor }) => actor),
+  BY: changeColumn(({ actor }) => actor),
   "REASON OR EVENT ID": (line) => (line.type === "event" ? line.eventId : line.reason),
 };
 

@@ -70,17 +70,17 @@ const makeCommand = defineTvsCommand("backup", {
     if (keep === undefined) requireNoFolder(args.file);
     const path = keep === undefined ? args.file : await chooseBackupPath(args.file, config);
     const { path: file } = prepareOutputFile({ flag: "FILE", path, force: replace, config });
-    const unfinished = keep === undefined ? [] : await dropUnfinished(file);
+    const unfinished = keep === undefined ? [] : await deleteUnfinished(file);
     announceWork("copying and checking", source);
     // Opens only the file, because a backup needs no master key.
     const driver = await openDatabaseFile({ file: source });
     const facts = await runAndCloseDriver(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
-    const dropped = keep === undefined ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
+    const dropped = keep === undefined ? {} : { ...deleteOlder(file, keep, Date.now()), unfinished };
     printResult(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
     );
-    noteDropped(dropped);
+    printDeleted(dropped);
     hint(args, `tvs backup verify ${file} checks it, also on another machine`);
   },
 });
@@ -95,7 +95,7 @@ function announceWork(work: string, file: string): void {
 }
 
 /** Prints the deleted files. A file with a future time also sets exit code 1, which a timer reports to the operator. */
-function noteDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
+function printDeleted(dropped: { deleted?: string[]; ahead?: string[]; unfinished?: string[] }): void {
   const { deleted = [], ahead = [], unfinished = [] } = dropped;
   if (unfinished.length > 0)
     printNote(`deleted, because a killed backup had left them: ${unfinished.join(", ")}`);
@@ -174,7 +174,7 @@ function readKeep(text: string, flag: string): number {
 }
 
 /** Finds the names of the form that {@link chooseBackupPath} gives, oldest first, with their times. */
-function ownAmong(names: Iterable<string>, path: string): { name: string; at: number }[] {
+function findOwnBackups(names: Iterable<string>, path: string): { name: string; at: number }[] {
   const [start] = basename(path).split("-", 1);
   const form = new RegExp(`^${start}-(\\d{4})(\\d\\d)(\\d\\d)T(\\d\\d)(\\d\\d)(\\d\\d)Z\\.db$`);
   return [...names]
@@ -184,10 +184,10 @@ function ownAmong(names: Iterable<string>, path: string): { name: string; at: nu
 }
 
 /** Deletes the partial files of killed backups, but not of running backups. @returns the paths of the killed backups */
-async function dropUnfinished(path: string): Promise<string[]> {
+async function deleteUnfinished(path: string): Promise<string[]> {
   const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
   const dropped: string[] = [];
-  for (const { name } of ownAmong(new Set(names), path)) {
+  for (const { name } of findOwnBackups(new Set(names), path)) {
     const unfinished = join(dirname(path), name);
     try {
       await (await lockPartialFile(unfinished)).release();
@@ -203,10 +203,10 @@ async function dropUnfinished(path: string): Promise<string[]> {
  * Deletes all but the newest `keep` backups, by the times in their names, and never the new backup at `path`. Files
  * that do not begin as a database, or whose time is in the future, are neither counted nor deleted.
  */
-function dropOlder(path: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {
+function deleteOlder(path: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {
   const folder = dirname(path);
   const pathsOf = (those: { name: string }[]) => those.map(({ name }) => join(folder, name));
-  const others = ownAmong(readdirSync(folder), path).filter(({ name }) => name !== basename(path));
+  const others = findOwnBackups(readdirSync(folder), path).filter(({ name }) => name !== basename(path));
   const older = pathsOf(others.filter(({ at }) => at <= now)).filter(hasSqliteHeader);
   const deleted = older.slice(0, Math.max(0, older.length - keep + 1));
   for (const one of deleted) rmSync(one);

@@ -39,7 +39,7 @@ export const restoreCommand = defineTvsCommand("restore", {
     const [force, holdWebhooks] = [args.force === true, args["hold-webhooks"] === true];
     requireReplaceable({ target, force });
     const facts = await inspectBackup(from);
-    accept(config, facts);
+    requireAcceptable(config, facts);
     if (existsSync(target))
       await confirm(
         args,
@@ -62,7 +62,7 @@ export const restoreCommand = defineTvsCommand("restore", {
     const { replaced, undone } = restored;
     if (replaced === null) printNote(`created a new register in ${describeRegisterLocation(config)}`);
     const masterKey = compareMasterKey(config, facts);
-    const notes = remarks(restored, { facts, holdWebhooks, log });
+    const notes = makeRemarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
     const first = masterKey === "absent" ? [keyIsMissing] : [];
     const shown = { database: target, ...describeBackup(facts) };
@@ -76,7 +76,7 @@ export const restoreCommand = defineTvsCommand("restore", {
   },
 });
 
-function accept(config: Config, facts: BackupFacts): void {
+function requireAcceptable(config: Config, facts: BackupFacts): void {
   if ((facts.environment === "sandbox") !== config.sandbox) {
     const message = config.sandbox
       ? "this is a backup of a live database; restore it without --sandbox"
@@ -90,7 +90,7 @@ function accept(config: Config, facts: BackupFacts): void {
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-function remarks(
+function makeRemarks(
   { replaced, undone }: RestoreResult,
   { facts, holdWebhooks, log }: { facts: BackupFacts; holdWebhooks: boolean; log: RestoredLog | null },
 ): string[] {
@@ -131,10 +131,10 @@ function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restore
   ]; // biome-ignore format: a finding a line
   const { attestations, history, events } = lost;
   const counted = `Not in the restored database: ${attestations} attestations, ${history} changes of records, ${events} events.`;
-  return [...findings.filter(([ids]) => ids.length > 0).map(([ids, say]) => say(listed(ids))), counted];
+  return [...findings.filter(([ids]) => ids.length > 0).map(([ids, say]) => say(joinIds(ids))), counted];
 }
 
-function listed(ids: readonly string[]): string {
+function joinIds(ids: readonly string[]): string {
   const more = ids.length - maxListed;
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -44,20 +44,20 @@ export async function prepareSandbox(
   url: string,
 ): Promise<{ introduction: string; demo: DemoPartner }> {
   await fillSandbox(operator);
-  const apiKey = await demoKey(operator);
-  return { introduction: describe(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };
+  const apiKey = await getDemoKey(operator);
+  return { introduction: writeIntroduction(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };
 }
 
 /**
  * Gets the demo partner's API key, which stays the same while it is live. The key is stored before the partner is added.
  * After a kill between these two steps, the next start uses the stored key.
  */
-async function demoKey({ partners, settings, secrets, clock, keyKind }: OpenedRegister): Promise<string> {
+async function getDemoKey({ partners, settings, secrets, clock, keyKind }: OpenedRegister): Promise<string> {
   const options = { kind: keyKind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
   const key = stored === undefined ? await store(mintApiKey(demoPartner, options).text) : openKey(stored);
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
-    await partners.add(demoRecord(options.now), apiKeyRecord(key, demoPartner, options));
+    await partners.add(makeDemoPartner(options.now), apiKeyRecord(key, demoPartner, options));
     return key;
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(key, keyKind));
@@ -78,7 +78,7 @@ async function demoKey({ partners, settings, secrets, clock, keyKind }: OpenedRe
   }
 }
 
-function demoRecord(createdAt: number): Partner {
+function makeDemoPartner(createdAt: number): Partner {
   return {
     ...{ partnerId: demoPartner, name: "Sandbox demo partner", scopes, purposes },
     ...{ perMinute: 600, perDay: 100_000, batchCost: "call", watchLimit: defaultWatchLimit },
@@ -86,7 +86,7 @@ function demoRecord(createdAt: number): Partner {
   };
 }
 
-function describe({ dataDir }: OpenedRegister, url: string, apiKey: string): string {
+function writeIntroduction({ dataDir }: OpenedRegister, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
   const tvs = programInvocation();
   const [first, , revoked] = statusExampleTeachers;

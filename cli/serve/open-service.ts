@@ -82,7 +82,7 @@ export async function openService(
     for (const stop of stops.toReversed()) await stop();
   };
   try {
-    await admit(operator);
+    await claim(operator);
     await rememberSettings(operator, config);
     await openEvidenceLog(operator);
     const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
@@ -140,7 +140,7 @@ const start = (data: OpensslOptions) => new Worker(getMainUrl(), { workerData: {
  * Locks the database file. On a libSQL server, it compares the settings with those of the other running services.
  * @throws TvsError DATABASE_IN_USE if a service has the file open, REFUSED if issuer or time zone differ
  */
-async function admit({ driver, stores, settingsInForce, remembered, clock }: OpenedRegister): Promise<void> {
+async function claim({ driver, stores, settingsInForce, remembered, clock }: OpenedRegister): Promise<void> {
   if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
   if (!(await driver.serviceRunning())) return;
   for (const [name, option, own] of [

@@ -69,7 +69,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
   let open: RunningService | undefined;
-  void stopped.then(() => giveUpStart(() => open !== undefined));
+  void stopped.then(() => limitStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   try {
     if (config.adminPort !== undefined)
@@ -85,7 +85,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const link = await consolePort?.open(open, config);
     await announce(open, listener, { host, introduction });
     if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
-    const signal = await untilTheEnd(stopped, lost.promise);
+    const signal = await waitForEnd(stopped, lost.promise);
     if (signal !== null) log.info("draining", { signal });
   } catch (error) {
     opening.reject(error);
@@ -98,7 +98,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
 }
 
 /** Waits for a signal. @returns null if the database was lost: the service must end, so that a supervisor restarts it */
-async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
+async function waitForEnd(stopped: Promise<string>, lost: Promise<TvsError>): Promise<string | null> {
   const end = await Promise.race([stopped, lost]);
   if (typeof end === "string") return end;
   log.error("stopping, to be restarted", { detail: end.message });
@@ -108,7 +108,7 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
 }
 
 /** Exits if a start has not finished five seconds after a signal. Nothing is lost, because no call was answered. */
-function giveUpStart(isOpen: () => boolean): void {
+function limitStart(isOpen: () => boolean): void {
   setTimeout(() => {
     if (isOpen()) return;
     log.error("stopped before the service was open", {});

@@ -40,14 +40,14 @@ export const completionCommand = defineTvsCommand("completion", {
 const maxIds = 200;
 
 type Words = readonly string[];
-type Candidate = readonly [word: string, meaning: string];
+type Completion = readonly [word: string, meaning: string];
 
 /**
  * Prints the words that complete the word at the cursor, one a line. If none is printed, the shell offers files.
  * @param words the words up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
 export async function printCompletions(root: TvsCommand, words: Words): Promise<number> {
-  const found = await findCompletions(root, words).catch((): Candidate[] => []);
+  const found = await findCompletions(root, words).catch((): Completion[] => []);
   const oneLine = (text: string) =>
     text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
   process.stdout.write(found.map(([word, meaning]) => `${word}\t${oneLine(meaning)}\n`).join(""));
@@ -55,26 +55,26 @@ export async function printCompletions(root: TvsCommand, words: Words): Promise<
 }
 
 /** Lists the words that complete the last word, which may be empty. */
-export async function findCompletions(root: TvsCommand, words: Words): Promise<Candidate[]> {
+export async function findCompletions(root: TvsCommand, words: Words): Promise<Completion[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
-  const all = line.isHelp ? await helpOffers(line, root) : await offers(line, begun, words);
+  const all = line.isHelp ? await helpOffers(line, root) : await findOffers(line, begun, words);
   if (line.command === root && line.operands === 0 && !line.isHelp && line.open === null)
     all.push(["help", "The manual, and the help of every command"]);
   return all.filter(([word]) => word.startsWith(begun));
 }
 
 /** Lists the words that may follow `tvs help`: topics and commands; after `--print`, files. */
-async function helpOffers({ command, operands, open }: Line, root: TvsCommand): Promise<Candidate[]> {
+async function helpOffers({ command, operands, open }: TypedLine, root: TvsCommand): Promise<Completion[]> {
   if (open !== null)
     return Object.keys((await import("./manual.ts")).printableFiles).map((name) => [name, ""]);
   if (operands > 0) return [];
-  const pages = command === root ? manualTopics.map(({ name, summary }): Candidate => [name, summary]) : [];
+  const pages = command === root ? manualTopics.map(({ name, summary }): Completion => [name, summary]) : [];
   const commands = await subCommands(command);
   return [...pages, ...commands.filter(([name]) => !pages.some(([page]) => page === name))];
 }
 
-type Line = {
+type TypedLine = {
   readonly command: TvsCommand;
   readonly operands: number;
   /** The option whose value is the next word; null if the next word is not a value. */
@@ -84,7 +84,7 @@ type Line = {
 };
 
 /** Finds which command the words before the cursor name, and which kind of word comes next. */
-async function readLine(root: TvsCommand, words: Words): Promise<Line> {
+async function readLine(root: TvsCommand, words: Words): Promise<TypedLine> {
   let [command, operands, isHelp] = [root, 0, false];
   let open: string | null = null;
   for (const word of words) {
@@ -101,7 +101,7 @@ async function readLine(root: TvsCommand, words: Words): Promise<Line> {
   return { command, operands, open, isHelp };
 }
 
-async function offers(line: Line, begun: string, words: Words): Promise<Candidate[]> {
+async function findOffers(line: TypedLine, begun: string, words: Words): Promise<Completion[]> {
   const { command, operands, open } = line;
   const [start = "", inline] = /^--([\w-]+)=/.exec(begun) ?? [];
   if (inline !== undefined) {
@@ -115,22 +115,22 @@ async function offers(line: Line, begun: string, words: Words): Promise<Candidat
   return [...named, ...(positional === undefined ? [] : await values(command, positional[0], begun, words))];
 }
 
-async function subCommands(command: TvsCommand): Promise<Candidate[]> {
+async function subCommands(command: TvsCommand): Promise<Completion[]> {
   const all = Object.entries(subCommandsOf(command));
   return Promise.all(all.map(async ([name, load]) => [name, (await load()).description] as const));
 }
 
-function flags(command: TvsCommand, words: Words): Candidate[] {
+function flags(command: TvsCommand, words: Words): Completion[] {
   const own = Object.entries(argsOf(command)).filter(
     ([name, one]) => one.type !== "positional" && !words.includes(`--${name}`),
   );
   return [
-    ...own.map(([name, one]): Candidate => [`--${name}`, one.description ?? ""]),
+    ...own.map(([name, one]): Completion => [`--${name}`, one.description ?? ""]),
     ["--help", "What it does, with examples"],
   ];
 }
 
-async function values(command: TvsCommand, name: string, begun: string, words: Words): Promise<Candidate[]> {
+async function values(command: TvsCommand, name: string, begun: string, words: Words): Promise<Completion[]> {
   const arg = argsOf(command)[name];
   const hint = arg?.valueHint ?? "";
   // A hint such as `call|item` names its choices.
@@ -147,7 +147,7 @@ async function values(command: TvsCommand, name: string, begun: string, words: W
 }
 
 /** Reads ids from a database file. Completion must not make a data directory, and must not wait for a server. */
-async function lookUp(find: IdReader, words: Words): Promise<Candidate[]> {
+async function lookUp(find: IdReader, words: Words): Promise<Completion[]> {
   const text = { type: "string" } as const;
   const options = { data: text, database: text, sandbox: { type: "boolean" } } as const;
   const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });

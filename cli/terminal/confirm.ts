@@ -18,7 +18,7 @@ const waitingAnswerMs = 500;
 export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
   if (args.yes === true) return;
   if (process.stdin.isTTY !== true) {
-    if (isYes((await waitingAnswer()) ?? "yes")) return;
+    if (isYes((await readPipedAnswer()) ?? "yes")) return;
     const found = "the answer on standard input is not yes (with --yes it is not read)";
     throw new TvsError("REFUSED", `cancelled; nothing was changed: ${found}`);
   }
@@ -37,7 +37,7 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
 const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
 /** Reads the first line of standard input. @returns null without input, for example if a timer runs the command */
-function waitingAnswer(): Promise<string | null> {
+function readPipedAnswer(): Promise<string | null> {
   const { stdin } = process;
   return new Promise((resolve) => {
     const settle = (text: string | null) => {

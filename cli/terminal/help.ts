@@ -72,19 +72,19 @@ function usage(words: readonly string[], args: readonly (readonly [string, ArgDe
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")
       return one.required === false ? `[${name.toUpperCase()}]` : name.toUpperCase();
-    return one.required === true ? spelled(name, one) : "";
+    return one.required === true ? spell(name, one) : "";
   });
   const isOptional = args.some(([, one]) => one.type !== "positional" && one.required !== true);
   return [...words, ...parts.filter((part) => part !== ""), ...(isOptional ? ["[OPTIONS]"] : [])].join(" ");
 }
 
-function spelled(name: string, one: ArgDef): string {
+function spell(name: string, one: ArgDef): string {
   const { valueHint } = one as { valueHint?: string };
   return one.type === "boolean" ? `--${name}` : `--${name} ${valueHint ?? "VALUE"}`;
 }
 
 function optionLine([name, one]: readonly [string, ArgDef]): Line {
-  return [spelled(name, one), `${one.description ?? ""}${one.required === true ? " (required)" : ""}`];
+  return [spell(name, one), `${one.description ?? ""}${one.required === true ? " (required)" : ""}`];
 }
 
 async function commandLines(commands: CommandLoaders): Promise<Line[]> {

@@ -32,7 +32,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   const commands = Object.keys(root.subCommands ?? {});
   const isCommand = commands.includes(word);
   if (topic !== undefined) {
-    process.stdout.write(`${laidOut(topic.text)}\n`);
+    process.stdout.write(`${layOut(topic.text)}\n`);
     if (!isCommand) return exitCodes.done;
     process.stdout.write(`\n${formatHeading(`The command tvs ${word}`)}\n\n`);
   }
@@ -68,15 +68,15 @@ function topicList(): string {
 }
 
 /** Lays out Markdown for the terminal. Lines of code are not wrapped, so that they can be pasted. */
-function laidOut(markdown: string): string {
+function layOut(markdown: string): string {
   const blocks = lexer(markdown).filter(({ type }) => type !== "space");
-  return blocks.map(block).join("\n\n");
+  return blocks.map(formatBlock).join("\n\n");
 }
 
-function block(token: Token): string {
+function formatBlock(token: Token): string {
   switch (token.type) {
     case "heading":
-      return formatHeading(inline(token.tokens));
+      return formatHeading(formatInline(token.tokens));
     case "code":
       return (token as Tokens.Code).text.replace(/^(?=.)/gm, "  ");
     case "list":
@@ -84,29 +84,29 @@ function block(token: Token): string {
     case "table":
       return tableOf(token as Tokens.Table);
     default:
-      return wrapText(inline((token as Tokens.Generic).tokens ?? [token]));
+      return wrapText(formatInline((token as Tokens.Generic).tokens ?? [token]));
   }
 }
 
 function list({ items, ordered, start }: Tokens.List): string {
   const mark = (index: number) => (ordered ? `${Number(start) + index}. ` : "- ");
-  return items.map(({ tokens }, index) => hang(mark(index), inline(tokens))).join("\n");
+  return items.map(({ tokens }, index) => hang(mark(index), formatInline(tokens))).join("\n");
 }
 
 function tableOf({ header, rows }: Tokens.Table): string {
-  const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => inline(tokens));
+  const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => formatInline(tokens));
   // A pager often reads output to a pipe, so tables have a terminal's width there too.
   return formatTable(cells(header), rows.map(cells), { isTTY: true, columns: chooseTextWidth() });
 }
 
 /** Makes the text of inline Markdown. Code keeps its backquotes, which show where it ends. */
-function inline(tokens: readonly Token[] = []): string {
+function formatInline(tokens: readonly Token[] = []): string {
   return tokens
     .map((token): string => {
       if (token.type === "codespan") return `\`${(token as Tokens.Codespan).text}\``;
       if (token.type === "link") return link(token as Tokens.Link);
       const { tokens: inner, text = "" } = token as Tokens.Generic;
-      return inner === undefined ? text : inline(inner);
+      return inner === undefined ? text : formatInline(inner);
     })
     .join("")
     .replaceAll("\n", " ");
@@ -114,7 +114,7 @@ function inline(tokens: readonly Token[] = []): string {
 
 function link({ tokens, href }: Tokens.Link): string {
   const topic = parseTopicLink(href)?.name;
-  const text = inline(tokens);
+  const text = formatInline(tokens);
   // A link to a heading of the same page cannot be followed in a terminal.
   if (href.startsWith("#")) return text;
   return topic === undefined ? `${text} (${href})` : `${text} (\`tvs help ${topic}\`)`;

@@ -79,7 +79,7 @@ function withoutMark(head: Uint8Array): Uint8Array {
   return hasMark ? head.subarray(3) : head;
 }
 
-async function* resumed(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* prepend(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield head;
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }
@@ -99,12 +99,12 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
     }
     unfinished.push(chunk.subarray(end));
     unfinishedBytes += chunk.length - end;
-    if (unfinishedBytes > maxDocumentBytes) return yield refused("INPUT_TOO_LARGE", counter.line + 1);
+    if (unfinishedBytes > maxDocumentBytes) return yield makeRefusal("INPUT_TOO_LARGE", counter.line + 1);
   }
   yield* readLineBlock(concatenateBytes(unfinished), counter);
 }
 
-async function collect(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, limitBytes: number) {
+async function collectPieces(parts: Uint8Array[], chunks: AsyncIterator<Uint8Array>, limitBytes: number) {
   let size = parts.reduce((sum, part) => sum + part.length, 0);
   while (size <= limitBytes) {
     const next = await chunks.next();
@@ -120,7 +120,7 @@ export async function* readEnvelopeItems(
   source: Source,
   watch: (chunks: InputChunks) => InputChunks = (chunks) => chunks,
 ): AsyncGenerator<EnvelopeItem> {
-  if ("reason" in source) return yield refused(source.reason);
+  if ("reason" in source) return yield makeRefusal(source.reason);
   let found = 0;
   try {
     for await (const item of readItems(convertPiecesToUtf8(watch(source.chunks)))) {
@@ -130,21 +130,21 @@ export async function* readEnvelopeItems(
   } catch (error) {
     // Errors of the file system have a code. Any other error is a fault of this program and must not be hidden.
     if (!(error instanceof Error && "code" in error && typeof error.code === "string")) throw error;
-    return yield refused("FILE_UNREADABLE");
+    return yield makeRefusal("FILE_UNREADABLE");
   }
-  if (found === 0) yield refused("NO_ENVELOPE");
+  if (found === 0) yield makeRefusal("NO_ENVELOPE");
 }
 
-function refused(reason: RefusalReason, line: number | null = null): EnvelopeItem {
+function makeRefusal(reason: RefusalReason, line: number | null = null): EnvelopeItem {
   return { place: { line, index: null }, refusal: refuse(reason) };
 }
 
 async function* readItems(chunks: InputChunks): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
-  const head = await collect([], iterator, wholeBytes);
+  const head = await collectPieces([], iterator, wholeBytes);
   if (head.isWhole) return yield* readEnvelopes(head.bytes);
-  if (beginsWithRecords(head.bytes)) return yield* readLines(resumed(withoutMark(head.bytes), iterator));
-  const document = await collect([head.bytes], iterator, maxDocumentBytes);
+  if (beginsWithRecords(head.bytes)) return yield* readLines(prepend(withoutMark(head.bytes), iterator));
+  const document = await collectPieces([head.bytes], iterator, maxDocumentBytes);
   if (document.isWhole) yield* readEnvelopes(document.bytes);
-  else yield refused("INPUT_TOO_LARGE");
+  else yield makeRefusal("INPUT_TOO_LARGE");
 }

@@ -112,7 +112,7 @@ export function makeVerifyCommand(program: string): TvsCommand {
 }
 
 /** How many envelopes are verified concurrently: enough for the runtime's cryptography to use every core. */
-const atOnce = 64;
+const batchSize = 64;
 /** Verdicts are collected until their text has more characters than this, and are then written. */
 const flushCharacters = 64 * 1024;
 
@@ -123,7 +123,7 @@ async function* verifyInBatches(items: AsyncIterable<EnvelopeItem>, options: Ver
   });
   let batch: EnvelopeItem[] = [];
   for await (const item of items) {
-    if (batch.push(item) < atOnce) continue;
+    if (batch.push(item) < batchSize) continue;
     yield await Promise.all(batch.map(verify));
     batch = [];
   }
@@ -138,7 +138,7 @@ async function verifyItem(item: EnvelopeItem, options: VerifyOptions): Promise<A
 /** Inputs with fewer bytes get no progress bar, because they are verified before anybody could read the bar. */
 const leastBytes = 32 * 1024 * 1024;
 
-async function sizeOf(paths: readonly string[]): Promise<number> {
+async function totalBytesOf(paths: readonly string[]): Promise<number> {
   let bytes = 0;
   for (const path of paths) {
     const about = path === "-" ? null : await stat(path).catch(() => null);
@@ -150,6 +150,6 @@ async function sizeOf(paths: readonly string[]): Promise<number> {
 
 /** Creates the progress bar of large inputs. Without a terminal, or if the terminal shows the verdicts, no bar is shown. */
 async function createProgress(paths: readonly string[]): Promise<ProgressBar> {
-  const bytes = isProgressShown() && process.stdout.isTTY !== true ? await sizeOf(paths) : 0;
+  const bytes = isProgressShown() && process.stdout.isTTY !== true ? await totalBytesOf(paths) : 0;
   return createProgressBar({ label: "verifying", unit: "envelopes", total: bytes < leastBytes ? 0 : bytes });
 }
