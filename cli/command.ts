@@ -30,7 +30,7 @@ type Values =
   | { readonly listOf: readonly string[] }
   | { readonly ids: IdReader };
 
-/** Parses an option or operand. @param flag its name in error messages, such as `--limit` or `FILE` @throws TvsError */
+/** Parses an option's or operand's text. @param flag the name in messages, such as `--limit` or `FILE` @throws TvsError */
 type Parser<V> = (text: string, flag: string) => V;
 
 /** The definition of an option or operand. It needs no `values` if `valueHint` lists the choices, as `call|item`. */

@@ -23,7 +23,7 @@ export function noRegisterError(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/** Whether a database file exists; true for a libSQL server. @throws TvsError REGISTER_CLOSED if this user may not look */
+/** Whether a database file exists; true for a libSQL server. @throws TvsError REGISTER_CLOSED for an unreadable folder */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   try {
@@ -133,7 +133,7 @@ export function addServiceSettings(
   return { file, environment: { ...settings, ...filled } };
 }
 
-/** Reads a settings file. A file that other users can write is refused: they could direct commands to their register. */
+/** Reads a settings file. A file that other users can write is refused, because they could name another register. */
 function readTrustedFile(file: string): string {
   let descriptor: number | undefined;
   try {

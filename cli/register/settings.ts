@@ -64,7 +64,7 @@ export async function readSettingsInForce(
   };
 }
 
-/** Reads the kind of a database's API keys: live, or test for a sandbox. @throws TvsError REFUSED for the other kind */
+/** Reads whether a database's API keys are live or test keys. @throws TvsError REFUSED for --sandbox on a live database */
 export async function readKeyKind(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
   const stored =
     (await settings.read()).get("environment") ??

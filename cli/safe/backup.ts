@@ -173,7 +173,7 @@ function readKeep(text: string, flag: string): number {
   throw new TvsError("USAGE", `${flag} must be at least 1`);
 }
 
-/** Finds the names of the form that {@link chooseBackupPath} gives, oldest first, with their times. */
+/** Finds the file names that {@link chooseBackupPath} made, oldest first, with the times in the names (ms). */
 function findOwnBackups(names: Iterable<string>, path: string): { name: string; at: number }[] {
   const [start] = basename(path).split("-", 1);
   const form = new RegExp(`^${start}-(\\d{4})(\\d\\d)(\\d\\d)T(\\d\\d)(\\d\\d)(\\d\\d)Z\\.db$`);

@@ -7,7 +7,7 @@ import { printNote } from "../terminal/output.ts";
 
 /**
  * Reads a file, pipe or device.
- * @param called the file's name in messages @param maxMiB the largest size; keys, certificates and policies have KiB
+ * @param called the file's name in messages @param maxMiB the size limit; a key, certificate or policy has some KiB
  * @throws TvsError INPUT_UNREADABLE
  */
 export function readSmallFile(file: string, called = file, maxMiB = 1): Buffer {

@@ -57,7 +57,7 @@ function readMasterKey(file: string): string | undefined {
   }
 }
 
-/** Makes the file of a new master key, complete or not at all. If another command was first, that key is used. */
+/** Makes the file of a new master key, complete or not at all. If another command made the file first, its key is used. */
 async function createMasterKey(file: string): Promise<string> {
   const text = generateMasterKey();
   let temporary: string | undefined;

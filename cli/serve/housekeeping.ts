@@ -38,7 +38,7 @@ type LeaderOptions = {
 
 const noWork = async () => {};
 
-/** Does the leader's work: always over a file, over a libSQL server while this node has the lease. @returns the stop */
+/** Does the leader's work; over a libSQL server only while this node has the lease. @returns a function that stops it */
 export function startLeaderWork(operator: OpenedRegister, options: LeaderOptions): () => Promise<void> {
   const { driver } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);

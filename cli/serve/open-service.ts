@@ -137,7 +137,7 @@ export async function openService(
 const start = (data: OpensslOptions) => new Worker(getMainUrl(), { workerData: { role: "signer", ...data } });
 
 /**
- * Locks the database file. On a libSQL server, it compares the settings with those of the other running services.
+ * Locks the database file. Over a libSQL server, compares issuer and time zone with those of the running services.
  * @throws TvsError DATABASE_IN_USE if a service has the file open, REFUSED if issuer or time zone differ
  */
 async function claim({ driver, stores, settingsInForce, remembered, clock }: OpenedRegister): Promise<void> {

@@ -37,7 +37,7 @@ export const serveCommand = defineTvsCommand("serve", {
   },
 });
 
-/** Reads `serve`'s settings: options, else environment, else what `tvs init` stored. A sandbox reads nothing stored. */
+/** Reads `serve`'s settings from options, else environment, else what `tvs init` stored (nothing for a sandbox). */
 async function serveConfig(flags: CommandLineOptions, environment: Environment): Promise<ServeConfig> {
   const config = serveConfigOf(flags, environment);
   const stored = config.sandbox ? null : await readStoredSettings(config);

@@ -91,7 +91,7 @@ async function commandLines(commands: CommandLoaders): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
       const { description } = await load();
-      // A list of commands has the first sentence of each description, the command's own help has all sentences.
+      // A list of commands has only the first sentence of each description. The command's own help has all sentences.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),
   );

@@ -87,7 +87,7 @@ const example =
   "  tvs verify answer.json --proof answer.proof --log-key log.key\n" +
   "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
-/** Makes the command. @param program its name: `tvs verify`, or `tvs-verify` in the partners' package (D14.1) */
+/** Makes the command. @param program its name: `tvs verify`, or `tvs-verify` in the partners' package (decision D14.1) */
 export function makeVerifyCommand(program: string): TvsCommand {
   return defineCommand({
     description:
