@@ -235,7 +235,7 @@ test.each<[string, readonly SourceFile[], RegExp, string[]]>([
   [
     "stores events, but events.ts, which stores each with its deliveries",
     program,
-    /\bINTO events\b|\binsertStatements\("events"/,
+    /\bINTO events\b|\bmakeInserts\("events"/,
     ["src/store/events.ts"],
   ],
   ["of src reads process.env, which commands pass to config.ts", source, /\bprocess\.env\b/, []],

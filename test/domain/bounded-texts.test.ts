@@ -39,22 +39,22 @@ const texts: Readonly<Record<string, string>> = {
 const index = createBlindIndex(new Uint8Array(32));
 /** What a function takes beside the text. */
 const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
-  didYouMean: [["word"]],
+  findSimilarWord: [["word"]],
   suggestion: [["word"]],
   editDistance: ["word"],
-  nameMatches: ["Ada Okafor"],
-  searchKeys: [index],
-  safeLabel: ["column 1"],
+  matchesRegisteredName: ["Ada Okafor"],
+  searchKeysOf: [index],
+  redactLabel: ["column 1"],
   sniffDelimiter: [() => false],
   headingField: [null],
   parseMapping: ["mapping.json"],
   readText: [500],
-  newProfile: [1],
+  createColumnProfile: [1],
   toUnreadableInputError: [new Error("another")],
-  unreadColumn: ["column 1", false],
+  createUnreadColumn: ["column 1", false],
 };
 /** The operator's own issuer. */
-const notOfCallers: readonly string[] = ["originOf"];
+const notOfCallers: readonly string[] = ["logOriginOf"];
 
 type Case = readonly [name: string, call: (text: string) => unknown];
 

@@ -208,10 +208,10 @@ test("a status list that decompresses to a thousand times the limit is refused b
   await Bun.write(join(shared, "bomb.txt"), lst);
   const source = join(import.meta.dirname, "../../src/partner/status-list.ts");
   const script = `
-    import { readEntries } from ${JSON.stringify(source)};
+    import { readStatusEntries } from ${JSON.stringify(source)};
     const lst = await Bun.file(${JSON.stringify(join(shared, "bomb.txt"))}).text();
     const before = process.resourceUsage().maxRSS;
-    const { reason } = await readEntries({ bits: 1, lst });
+    const { reason } = await readStatusEntries({ bits: 1, lst });
     console.log(reason, (process.resourceUsage().maxRSS - before) / 1024 < 64);`;
   await Bun.write(join(shared, "bomb.ts"), script);
   const child = Bun.spawn([process.execPath, join(shared, "bomb.ts")], { stdout: "pipe" });

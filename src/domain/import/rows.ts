@@ -26,7 +26,7 @@ type Column = {
 };
 
 // biome-ignore format: a table reads better in rows
-export const importColumns: Readonly<Record<ImportField, Column>> = {
+const importColumns: Readonly<Record<ImportField, Column>> = {
   regNo: { read: values.readRegNo, absent: "REG_NO_INVALID", explanation: "registration number of four segments, A/B/C/D; it names the teacher for ever" },
   tId: { read: values.readTeacherId, explanation: "teacher id: a whole number, nobody else's" },
   name: { read: (cell) => (cell === "" ? { code: "NAME_MISSING" } : values.readText(cell, 200)), absent: "NAME_MISSING", explanation: "the whole name, up to 200 characters" },
