@@ -93,9 +93,9 @@ async function prove(operator: CommandContext, leaf: Uint8Array): Promise<LeafIn
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** The most envelopes of one check. All results are in memory until they are printed. */
+/** Maximum envelopes of one check. All results are in memory until they are printed. */
 const maxChecked = 200_000;
-/** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
+/** Maximum rows of the table of results. If there are more results, it shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = operatorCommand("attestations check", {
@@ -194,9 +194,9 @@ const listCommand = operatorCommand("attestations list", {
 });
 
 /**
- * Finds whose credential it is and, for an API key, when it was valid. The list of attestations is filtered by both.
+ * Finds the partner of a credential and, for an API key, when the key was valid. Both filter the list of attestations.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId needed for a certificate that was removed, because only attestations name its partner
+ * @param partnerId the value of --partner; a removed certificate needs it, because only attestations name its partner
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {
