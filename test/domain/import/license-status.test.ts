@@ -43,7 +43,7 @@ test("license_status REVOKED revokes from the current day in the service's time 
     expect(await revocation(world, 2)).toEqual(["2026-03-11", "extract", "extract"]);
   }));
 
-test("a status that the mapping translates revokes, and a status without a translation rejects its row", () =>
+test("a status that the mapping translates to REVOKED revokes, and a status without a translation rejects its row", () =>
   withImports(async (world) => {
     const standing = (...given: string[]) => csv(given.map((one, n) => row(n + 1, { Standing: one })));
     const result = await world.add(standing("Struck off", "Good", "Gone", "LAPSED"), mapped());
@@ -75,7 +75,7 @@ test.each<[what: string, file: string, name: string, said: string]>([
   ["a member of an NDJSON row", lineOf({ remarks: "Cancelled" }), "a.ndjson", "the member remarks "],
   ["a nested member of an NDJSON row", lineOf({ licence: { state: "Barred" } }), "a.ndjson", "the member state "],
   ["an array in an NDJSON row", lineOf({ history: ["issued", "withdrawn"] }), "a.ndjson", "the member history "],
-])("a file is refused if no import column reads the statuses of %s", (_what, file, name, said) =>
+])("a file is refused if nothing reads the licence statuses of %s", (_what, file, name, said) =>
   withImports(async ({ add, count }) => {
     const { code, message } = (await catchError(add(file, { name }))) as TvsError;
     expect(code).toBe("INPUT_UNREADABLE");
