@@ -55,7 +55,7 @@ test.each([
   ["a\u0ac6\u200d", false],
   ["a 08031234567", false],
   ["", false],
-])("messages may repeat the column name %p: %p", (name, isRepeated) => {
+])("messages repeat the column name %p: %p", (name, isRepeated) => {
   expect(redactLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
@@ -109,7 +109,7 @@ test.each<[MissingPart, string]>([
   [noExpiry, "the column license_expiry_date is missing, so that nobody would have a licence"],
   [fewRows(0, 10), "there is no row below the header"],
   [fewRows(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
-])("describeMissing describes the missing columns %j in words", (missing, words) => {
+])("the missing part %j of an extract is described in words", (missing, words) => {
   expect(describeMissingPart(missing)).toBe(words);
 });
 

@@ -8,7 +8,7 @@ const rest = ",TR/2019/LA/1,legacy,VERIFIED,2090-01-01\n";
 
 const parts = { Surname: "name.2", "Other Names": "name.1", Middle: "Name.3" };
 
-test("the parts of a name are joined in the mapping's order, and a row with only empty parts is rejected", () =>
+test("the parts of a name are joined in the mapping's order, and a row with only empty parts of the name is rejected", () =>
   withImports(async ({ add, find }) => {
     const reading = { mapping: mapping({ columns: parts, values: { name: { NULL: "" } } }) };
     await add(`${header}Okafor, Ada  Obi ,${rest}`, { reading });
