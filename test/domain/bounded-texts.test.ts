@@ -46,7 +46,7 @@ const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
   searchKeysOf: [index],
   redactLabel: ["column 1"],
   sniffDelimiter: [() => false],
-  headingField: [null],
+  findField: [null],
   parseMapping: ["mapping.json"],
   readText: [500],
   createColumnProfile: [1],
