@@ -24,7 +24,7 @@ import { addRegisterPages } from "./register-pages.ts";
 
 type AdminOptions = { readonly sources: ConsoleSources; readonly sessions: SessionStore };
 
-/** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
+/** The cookie of a session. Its `Path` is the session's folder, so browsers send the cookie to that folder only. */
 const cookieName = "tvs_console";
 const livePath = "/live.json";
 
@@ -82,7 +82,7 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
   return app;
 }
 
-/** The statuses of a malformed query or an unknown id, which get a page with the error's message. */
+/** The HTTP statuses of a malformed query and an unknown id, by error code. The page shows the error's message. */
 const refusedStatuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);

@@ -38,7 +38,7 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** Makes any other page of the console. The script does not refresh these pages. */
+/** Makes a page other than the first, around its main part. The page's script refreshes the first page only. */
 export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   const body = html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>

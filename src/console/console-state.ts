@@ -14,13 +14,13 @@ export type ConsoleSources = MetricsSources & {
   readonly webhooks: WebhookStore;
   readonly changes: ChangeStore;
   readonly imports: ImportHistory;
-  /** Completes a `tvs` command with the options that name the service's data, quoted for the shell. */
+  /** Makes a shell command of `tvs`, the given words, and the options that name the service's data. */
   readonly commandLine: (words: string) => string;
 };
 
 export type ConsoleState = CurrentMetrics & Pick<ConsoleSources, "commandLine">;
 
-/** Makes the function that completes a `tvs` command. @param options for example `["--data", "/srv/tvs"]` */
+/** Makes the function `commandLine`. @param options its options for every command, such as `["--data", "/srv/tvs"]` */
 export function createCommandFormatter(options: readonly string[]): ConsoleSources["commandLine"] {
   const suffix = options.map((word) => ` ${quoteShellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;

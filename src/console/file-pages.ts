@@ -1,4 +1,4 @@
-/** The pages of a single teacher, partner and import. */
+/** The pages that show one teacher, one partner or one import. */
 
 import { html } from "hono/html";
 import { formatDuration } from "../domain/clock.ts";
@@ -149,7 +149,7 @@ function importBadge(one: StoredImport, now: number): Markup {
 
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
-/** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
+/** Makes the page of an import: its rejected rows and warnings by error code. The page shows line numbers, not values. */
 export function renderImportPage(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
     .map(describeCodeCount)
@@ -169,5 +169,5 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
 <p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
-/** Removes the folders from a path, because a folder's name may be a person's. */
+/** Returns the file's name without its folders, because the name of a folder may be a person's name. */
 const fileName = (path: string): string => path.replace(/^.*[\\/]/, "");

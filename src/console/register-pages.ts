@@ -27,7 +27,7 @@ import type { Markup } from "./markup.ts";
 
 const shownImports = 100;
 
-/** Adds the pages to the app of a session. @param signedIn refuses a request without a session */
+/** Adds the pages to the app of a session. @param signedIn the middleware that refuses requests without a session */
 export function addRegisterPages(
   app: Hono<AdminEnv>,
   sources: ConsoleSources,
@@ -40,7 +40,7 @@ export function addRegisterPages(
     part: (c: Context<AdminEnv>) => Promise<Markup>,
   ): void {
     app[method](path, signedIn, async (c) => {
-      // The page of a refused query has the same title.
+      // If the query is refused, the page with the refusal has the same title.
       c.set("title", title);
       return c.html(consoleFrame({ title, path, main: await part(c) }));
     });
@@ -70,7 +70,7 @@ export function addRegisterPages(
   list(defineDeliveryList(sources));
   list(defineChangeList(sources));
 
-  // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
+  // The search is a POST, because its term can be a personal number, which no URL may contain (contract C6).
   page("post", teachers.path, teachers.title, async (c) => {
     const given = await readFormBody(c);
     const term = given.get("term") ?? "";

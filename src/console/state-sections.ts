@@ -166,10 +166,10 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   });
 }
 
-/** A failed check, with the command that solves the problem or shows more of it. */
+/** A failed check, with the command that solves the problem or shows more about it. */
 type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly command: string };
 
-/** How long the death of a signer thread is shown, in milliseconds. */
+/** How long the console reports the death of a signer thread, in milliseconds. */
 const deathConcernMs = 60 * 60_000;
 
 export function findConcerns(state: ConsoleState): Concern[] {

@@ -94,7 +94,7 @@ ${more > 0 ? html`<p>${format.count(more)} more callers were refused earlier.</p
   return html`${shown}${limitedLookups(state)}`;
 }
 
-/** Counts the lookups that got 429. Only the limit per IP address answers 429 on routes that are not the partners'. */
+/** Writes how many lookups got 429. On routes that are not for partners, only the limit of IP addresses answers 429. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
     ({ labels: { route, status } }) =>
@@ -112,7 +112,7 @@ function listed(counts: ReadonlyMap<string | number, number>): string {
     : [...counts].map(([kind, times]) => `${kind}: ${format.count(times)}`).join(", ");
 }
 
-/** Formats the requests of a status class: a count if all are 200, else a count per status. */
+/** Counts the requests whose status is in a class, such as 4xx. Unless all are 200, each status has its own count. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
