@@ -1,4 +1,4 @@
-/** Shows signed values, and finds where unsigned ones differ. Only values with a good signature are signed. */
+/** Shows the signed values of an envelope, and finds the members beside the signature that differ from them. */
 
 import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { formatDayInWords } from "../../partner/date-time.ts";
@@ -87,14 +87,14 @@ export function makeSignatureFacts(verification: Verification, signer = verifica
   ];
 }
 
-/** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
+/** Chooses the colour of a statement: green if all people are eligible, and no colour if only a part of several people is. */
 export function statementToneOf({ rows, summary: { eligible, distinct } }: GenuineStatement): Tone {
   const [row] = rows;
   if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
   return eligible === distinct ? "good" : "none";
 }
 
-/** Makes the box of the statement's content, the second verdict beside that on the signature. */
+/** Makes the box of the verdict on the statement's content. The first verdict is the one on the signature. */
 export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
@@ -153,7 +153,7 @@ function leavesOf(value: JsonValue, path: string): [path: string, json: string][
   return members.flatMap(([name, member]) => leavesOf(member, pathOf(name)));
 }
 
-/** Whether two values are equal. The signed time has whole seconds, so fractions of the unsigned one are ignored. */
+/** Compares the values of a member. The signed time has whole seconds, so fractions of the unsigned time are ignored. */
 function isSame({ member, signed, outer }: Difference): boolean {
   if (signed === outer) return true;
   if (member !== "verifiedAt" || signed === undefined || outer === undefined) return false;

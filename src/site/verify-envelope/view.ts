@@ -1,4 +1,4 @@
-/** The page's elements and sentences, and its view: the form, or a result without the form, which fits a phone. */
+/** The page's elements, sentences and view. The view shows the form, or a result without the form, to fit a phone. */
 
 import written from "../../../data/texts/en/envelope.json" with { type: "json" };
 import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
@@ -12,7 +12,7 @@ function append(parent: Element, child: Child): void {
   else if (child !== null && child !== undefined) parent.append(child as Node | string);
 }
 
-/** Makes an element. The attribute value `true` writes no value. `false` omits the attribute; null omits a child. */
+/** Makes an element. A true attribute is written without a value. A false attribute and a null child are left out. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -26,7 +26,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Finds an element of the page. @throws Error if page and script are of different versions */
+/** Returns the page's element with an id. @throws Error if there is none, because page and script have different versions */
 export function requireElement<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
@@ -73,17 +73,17 @@ const languages: Readonly<Record<string, typeof english>> = { en: english };
 
 export const texts = languages[document.documentElement.lang] ?? english;
 
-/** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */
+/** Where the keys come from: the page fetches them, or the reader pastes them. A printed attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
 const tool = requireElement("tool", HTMLElement);
 
-/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
+/** Reads a value that the server wrote into the page: a relative URL, the issuer or the registry's name; empty if missing. */
 export function served(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
-/** This service's issuer if the page verifies with this service's keys; null if the reader pastes keys. */
+/** This service's issuer, if the page verifies with this service's keys; null if the reader pastes the keys. */
 export const ownIssuer = keySource === "fetched" ? served("issuer") : null;
 
 /** An error that the page shows instead of a result. Its message never quotes the input. */
