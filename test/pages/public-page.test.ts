@@ -3,7 +3,7 @@ import { englishTexts } from "../../src/site/language.ts";
 import { type Browser, expectAccessiblePage, runInBrowser, type Tab, useSharedSite } from "./browser.ts";
 
 const { lookup } = englishTexts;
-/** Search terms, and the sandbox's answers. */
+/** Search terms, with the verdict that the sandbox's page shows for each. */
 const asked = [
   ["TR/2019/LA/000001", lookup.licensed],
   ["1002", lookup.expired],
