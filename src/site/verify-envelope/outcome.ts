@@ -140,7 +140,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Checks whether the input is no envelope at all. The page then shows a verdict, without checks and signed values. */
+/** Checks that the input is not an envelope at all. The page then shows only a verdict, not checks and signed values. */
 function isNotEnvelope({ verification }: ItemCheck): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
@@ -302,7 +302,7 @@ function checksPart(checked: ItemCheck): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Makes the outcome of one envelope, with `actions` below the verdicts. An input that is no envelope has only a verdict. */
+/** Makes the outcome of one envelope, with `actions` below the verdicts. A wrong input has only a verdict. */
 export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
   const signed = () => (statement === null ? signedPart(checked) : makeStatementSection(statement, checked));

@@ -26,7 +26,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Returns the page's element with an id. @throws Error if there is none, because page and script have different versions */
+/** Returns the page's element with an id. @throws Error if page and script have different versions */
 export function requireElement<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
