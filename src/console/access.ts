@@ -81,12 +81,12 @@ export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     setConsoleHeaders(c);
     const reason = notLocalReasonOf(c);
-    if (reason !== null) return sendFailure(c, 403, refusals[reason]);
+    if (reason !== null) return sendError(c, 403, refusals[reason]);
     // The search is the only POST, because its term can be a personal number, which no URL may contain.
     const isSearch = c.req.method === "POST" && /^\/s\/[^/]+\/teachers$/.test(c.req.path);
     if (!["GET", "HEAD"].includes(c.req.method) && !isSearch) {
       c.header("Allow", "GET, HEAD");
-      return sendFailure(c, 405, "the console only reads: GET and HEAD");
+      return sendError(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
@@ -100,7 +100,7 @@ const titles = {
 } as const;
 
 /** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
-export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
+export function sendError(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
   if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;

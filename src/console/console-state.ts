@@ -7,6 +7,7 @@ import type { ImportHistory } from "../store/imports.ts";
 import type { TeacherStore } from "../store/teachers.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 
+/** What the console's pages read: the sources of the metrics, and the stores of the register. */
 export type ConsoleSources = MetricsSources & {
   readonly teachers: TeacherStore;
   readonly blindIndex: BlindIndex;
@@ -18,6 +19,7 @@ export type ConsoleSources = MetricsSources & {
   readonly commandLine: (words: string) => string;
 };
 
+/** What the console's first page shows: one reading of the metrics, and the way to write commands. */
 export type ConsoleState = CurrentMetrics & Pick<ConsoleSources, "commandLine">;
 
 /** Makes the function `commandLine`. @param options its options for every command, such as `["--data", "/srv/tvs"]` */

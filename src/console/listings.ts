@@ -18,7 +18,7 @@ import {
 } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, emptyNote, format, type Markup, renderIdCell, renderTable } from "./markup.ts";
+import { badge, type Cell, formats, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -44,6 +44,7 @@ export type Listing<Row> = {
   readonly title: string;
   readonly fields: readonly Field[];
   readonly columns: readonly Column<Row>[];
+  /** The text that is shown instead of a table without rows. */
   readonly nothing: string;
   /** The maximum number of rows in the list's CSV file. */
   readonly csvRows: number;
@@ -52,7 +53,7 @@ export type Listing<Row> = {
 };
 
 export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
-  if (rows.length === 0) return emptyNote(nothing);
+  if (rows.length === 0) return makeNote(nothing);
   return renderTable(title, {
     head: columns.map(([head]) => head),
     rows: rows.map((row) => columns.map(([, text, cell]) => cell?.(row) ?? String(text(row) ?? "–"))),
@@ -74,7 +75,7 @@ ${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)
 </form>`;
 }
 
-export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+export function renderPager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
   const addressOf = (file: string, of: Query) => {
     const text = new URLSearchParams(of).toString();
     return text === "" ? `.${file}` : `.${file}?${text}`;
@@ -83,7 +84,7 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${format.count(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formats.count(csvRows)} rows at most</a></p>`;
 }
 
 /** Returns the filled fields of a list's filter. @throws TvsError USAGE if a date or a word is wrong */
@@ -103,10 +104,7 @@ export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Qu
 
 const csvPageRows = 2_000;
 
-/**
- * Makes the stream of a list's CSV file, which reads 2,000 rows at a time. This function waits for the first read, so that a
- * query that the database refuses gets a 400, not a broken file.
- */
+/** Makes the stream of a list's CSV file. The first read comes before the stream, so that a refused query gets a 400. */
 export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
@@ -248,7 +246,7 @@ export function defineAttestationList(sources: ConsoleSources): Listing<Attestat
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => format.time(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => formats.time(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -274,7 +272,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 
 export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : format.time(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : formats.time(time, timeZone));
   return newestFirst<Delivery>(sources, {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -300,7 +298,7 @@ export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
 /** Defines the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
 export function defineChangeList(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && format.timesIn(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && formats.timesIn(detail, timeZone);
   return newestFirst<RecordedChange>(sources, {
     path: "/changes",
     title: "Changes",
@@ -310,7 +308,7 @@ export function defineChangeList(sources: ConsoleSources): Listing<RecordedChang
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => format.time(at, timeZone)],
+      ["Time", ({ at }) => formats.time(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

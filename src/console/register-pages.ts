@@ -6,7 +6,7 @@ import { TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
 import { readFormBody } from "../http/request-body.ts";
 import type { AdminEnv } from "./access.ts";
-import { consoleFrame } from "./console-page.ts";
+import { renderFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { renderImportPage, renderImportsTable, renderPartnerPage, renderTeacherPage } from "./file-pages.ts";
 import {
@@ -17,10 +17,10 @@ import {
   defineTeacherList,
   type Listing,
   listingTable,
-  pagerLinks,
   parseListFilter,
   readTeacherRows,
   renderListFilter,
+  renderPager,
   rowsPerListPage,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
@@ -42,7 +42,7 @@ export function addRegisterPages(
     app[method](path, signedIn, async (c) => {
       // If the query is refused, the page with the refusal has the same title.
       c.set("title", title);
-      return c.html(consoleFrame({ title, path, main: await part(c) }));
+      return c.html(renderFrame({ title, path, main: await part(c) }));
     });
   }
 
@@ -53,7 +53,7 @@ export function addRegisterPages(
       const wanted = { from: c.req.query("from") ?? "", rows: rowsPerListPage };
       const { rows, next } = await listing.read(query, wanted);
       return html`<section class="panel">${before}${renderListFilter(listing, query)}</section>
-<section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
+<section class="panel">${listingTable(listing, rows)}${renderPager(listing, query, next)}</section>`;
     });
     app.get(`${path}.csv`, signedIn, async (c) => {
       c.set("title", title);
