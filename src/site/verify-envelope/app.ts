@@ -24,8 +24,8 @@ import {
   ownIssuer,
   type PageContent,
   PageError,
+  readPageData,
   requireElement,
-  served,
   texts,
   verdictBox,
 } from "./view.ts";
@@ -252,16 +252,13 @@ function partsOfPage(): string[] {
   const parts = document.querySelectorAll("link[href], script[src], img[src]");
   const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
   const { pathname, search } = location;
-  const all = [pathname, pathname + search, ...addresses, served("pack")];
+  const all = [pathname, pathname + search, ...addresses, readPageData("pack")];
   return [...new Set(all.map((each) => new URL(each, document.baseURI).href))];
 }
 
-/**
- * Caches the page's files and the pack, and deletes files that the page no longer names.
- * @returns true if all files are cached; false if the browser has no room or forbids a cache
- */
+/** Caches the page's files and the pack, and deletes old files. @returns false if the browser has no room or no cache */
 async function keepOnDevice(): Promise<boolean> {
-  const worker = served("worker");
+  const worker = readPageData("worker");
   try {
     await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker, {
       scope: location.pathname,

@@ -22,6 +22,7 @@ export type GenuineStatement = StatementContent & { readonly rows: NonNullable<S
 /** The issuer and audience that the reader expects. An empty text means that the reader named none. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
+/** The result of verifying one item of the input: an envelope, a bare signature, or a text that is neither. */
 export type ItemCheck = {
   readonly name: string | null;
   readonly verification: Verification;

@@ -8,7 +8,7 @@ import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
 import { readOfflinePack } from "../../partner/status-list.ts";
-import { keySource, PageError, requireElement, served, texts } from "./view.ts";
+import { keySource, PageError, readPageData, requireElement, texts } from "./view.ts";
 
 const words = texts.problems;
 const fetchTimeoutMs = 15_000;
@@ -77,10 +77,11 @@ async function logKeysOf(text: string): Promise<readonly VerifierKey[]> {
   return keys;
 }
 
-export const loadKeys = keySource === "pasted" ? pastedKeys : keptFresh(() => fetchPack(served("pack")));
+export const loadKeys =
+  keySource === "pasted" ? pastedKeys : keptFresh(() => fetchPack(readPageData("pack")));
 
 /** Loads the evidence log's keys, which only a proof needs. */
 export const loadLogKeys =
   keySource === "pasted"
     ? () => logKeysOf(pasted("log-key"))
-    : keptFresh(async () => logKeysOf(await fetchText(served("logKey"))));
+    : keptFresh(async () => logKeysOf(await fetchText(readPageData("logKey"))));

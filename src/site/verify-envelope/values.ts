@@ -5,7 +5,7 @@ import { formatDayInWords } from "../../partner/date-time.ts";
 import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import type { GenuineStatement, ItemCheck } from "./check.ts";
-import { el, makeFactLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
+import { el, makeFactLine, ownIssuer, readPageData, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
@@ -71,7 +71,7 @@ export function makeAnswerFacts(result: EligibilityResult): Facts {
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
 export function formatSigner({ issuer }: Verification): string {
   if (issuer === null) return "";
-  const registry = issuer === ownIssuer ? served("registry") : "";
+  const registry = issuer === ownIssuer ? readPageData("registry") : "";
   return registry === "" ? issuer : words.named(registry, issuer);
 }
 

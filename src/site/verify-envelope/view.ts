@@ -45,6 +45,7 @@ export function table(caption: string, heads: readonly string[], rows: readonly 
   return el("table", {}, parts);
 }
 
+/** The colour and the mark of a verdict. `nobody` is for an answer that found nobody. */
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 
 /** The mark of each tone, for readers who cannot see its colour. The title beside it says the same in words. */
@@ -79,12 +80,12 @@ export const keySource = document.getElementById("jwks") === null ? "fetched" : 
 const tool = requireElement("tool", HTMLElement);
 
 /** Reads a value that the server wrote into the page: a relative URL, the issuer or the registry's name; empty if missing. */
-export function served(name: string): string {
+export function readPageData(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
 /** This service's issuer, if the page verifies with this service's keys; null if the reader pastes the keys. */
-export const ownIssuer = keySource === "fetched" ? served("issuer") : null;
+export const ownIssuer = keySource === "fetched" ? readPageData("issuer") : null;
 
 /** An error that the page shows instead of a result. Its message never quotes the input. */
 export class PageError extends Error {}
