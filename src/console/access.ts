@@ -24,7 +24,7 @@ export type ConsoleLocation = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Parses the file with the console's location. @param text null if it is missing @throws TvsError REFUSED if unreadable */
+/** Parses the file with the console's location. @param text null if the file is missing @throws TvsError REFUSED */
 export function parseConsoleLocation(text: string | null): ConsoleLocation {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
@@ -45,7 +45,7 @@ export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, n
 
 const randomText = (bytes: number): string => randomBytes(bytes).toString("base64url");
 
-/** Checks a token's MAC and expiry time, but not whether the token was used. @returns `expired` if its MAC is right */
+/** Checks a token's MAC and expiry time, but not whether the token was used. @returns `expired` only if the MAC is right */
 export function checkConsoleLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
@@ -62,7 +62,7 @@ function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string)
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/** The path of a session. Its secret folder limits the cookie, which browsers would send to every port of 127.0.0.1. */
+/** The path of a session. The cookie is limited to its secret folder, because browsers send cookies to every port of a host. */
 export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const removeSessionFolder = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
@@ -130,11 +130,11 @@ export type LinkRefusalReason = "used" | Exclude<LinkVerdict, "good">;
 
 export type SessionStore = ReturnType<typeof createSessions>;
 
-/** Keeps the sessions in memory. A restart of the service ends them, and the new id of `location` invalidates older links. */
+/** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all older links. */
 export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
   const { secrets, location, clock } = dependencies;
   const used = new Map<string, number>();
-  /** Maps folder and secret to the end of the session. An unknown folder gets the same response as a wrong secret. */
+  /** The end of each session, by folder and secret. An unknown folder and a wrong secret get the same response. */
   const sessions = new Map<string, number>();
 
   function removeEnded(now: number): void {

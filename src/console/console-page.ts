@@ -38,7 +38,7 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** Makes a page other than the first, around its main part. The page's script refreshes the first page only. */
+/** Puts a page's main part between header and footer. `renderConsoleHome` makes the first page, which has other ones. */
 export function renderFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   const body = html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>

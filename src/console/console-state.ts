@@ -7,7 +7,7 @@ import type { ImportHistory } from "../store/imports.ts";
 import type { TeacherStore } from "../store/teachers.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 
-/** What the console's pages read: the sources of the metrics, and the stores of the register. */
+/** The sources of the console's data: the stores of the register, and the sources of the metrics. */
 export type ConsoleSources = MetricsSources & {
   readonly teachers: TeacherStore;
   readonly blindIndex: BlindIndex;
@@ -19,10 +19,10 @@ export type ConsoleSources = MetricsSources & {
   readonly commandLine: (words: string) => string;
 };
 
-/** What the console's first page shows: one reading of the metrics, and the way to write commands. */
+/** The data of the console's first page: the current metrics, and the function that writes commands. */
 export type ConsoleState = CurrentMetrics & Pick<ConsoleSources, "commandLine">;
 
-/** Makes the function `commandLine`. @param options its options for every command, such as `["--data", "/srv/tvs"]` */
+/** Makes the function `commandLine`. @param options the words after each command, such as `["--data", "/srv/tvs"]` */
 export function createCommandFormatter(options: readonly string[]): ConsoleSources["commandLine"] {
   const suffix = options.map((word) => ` ${quoteShellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;

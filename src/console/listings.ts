@@ -22,7 +22,7 @@ import { badge, type Cell, formats, type Markup, makeNote, renderIdCell, renderT
 
 type Query = Readonly<Record<string, string>>;
 
-/** A field of a list's filter. `kind` is a text field, a date field, or the words from which the user chooses one. */
+/** A field of a list's filter. The user types a text or a date, or chooses one of the words that `kind` lists. */
 type Field = readonly [name: string, label: string, kind: "text" | "date" | readonly string[]];
 
 /** A column: its heading, its value in the CSV file, and its cell on the page if the cell differs from the value. */
@@ -32,7 +32,7 @@ type Column<Row> = readonly [
   cell?: (row: Row) => Cell,
 ];
 
-/** A page of rows. `next` is where the next page begins: after a registration number or a number of rows; null at the end. */
+/** A page of rows. `next` is the registration number or the count of rows before the next page; null on the last page. */
 type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
 /** The page to read. `from` is the `next` of the page before, or "" for the first page; `rows` is the page's length. */
@@ -104,7 +104,7 @@ export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Qu
 
 const csvPageRows = 2_000;
 
-/** Makes the stream of a list's CSV file. The first read comes before the stream, so that a refused query gets a 400. */
+/** Makes the stream of a list's CSV file. The first rows are read before it starts, so that a malformed query gets a 400. */
 export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {

@@ -112,7 +112,7 @@ function listed(counts: ReadonlyMap<string | number, number>): string {
     : [...counts].map(([kind, times]) => `${kind}: ${formats.count(times)}`).join(", ");
 }
 
-/** Counts the requests whose status is in a class, such as 4xx. Unless all are 200, each status has its own count. */
+/** Counts the requests whose status is in a class, such as 4xx. If not all are 200, each status has its own count. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
