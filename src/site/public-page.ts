@@ -58,7 +58,7 @@ function orFailurePage(handler: PageHandler): PageHandler {
   };
 }
 
-/** Answers a link with a term in its query. A term that may be a NIN gets 400, because no URL may contain a NIN. */
+/** Answers a request with a term in the URL's query. A term that may be a NIN gets 400, because no URL may contain a NIN. */
 function answerLink(c: PageContext, text: string, expected: TermKind) {
   const asked = parseSearchTerm(text);
   if ("problem" in asked || asked.kind !== expected) return refuse(c, 400, ({ linkWrong }) => linkWrong);

@@ -175,7 +175,7 @@ ${languageChoice(language)}
 `;
 }
 
-/** Makes the meta elements from which search engines and messengers show a page. */
+/** Makes the meta elements from which search engines and messengers make a preview of the page. */
 export function renderPreviewTags(title: string, description: string): Markup {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">

@@ -139,7 +139,7 @@ async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   return { kind: "result", parts: [list] };
 }
 
-/** Makes the button to verify without a refused proof, which may hide that the envelope is good; null without such a proof. */
+/** Makes the button that verifies without a refused proof, because the envelope may be good; null if no proof was refused. */
 function withoutProofButton({ verification }: ItemCheck): HTMLElement | null {
   if (!isProofRefused(verification)) return null;
   return makeActionButton(texts.log.without, () => {

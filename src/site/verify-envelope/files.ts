@@ -17,7 +17,7 @@ export type VerifyInput = { readonly given: readonly InputText[]; readonly proof
 const maxTextBytes = 1024 * 1024;
 const maxFiles = 100;
 
-/** Checks the length of a text. @throws PageProblem if it is longer than any envelope */
+/** Checks the length of a text. @throws PageError if it is longer than any envelope */
 export function checkTextSize({ length }: { readonly length: number }): void {
   if (length > maxTextBytes) throw new PageError(words.tooLarge);
 }
@@ -27,7 +27,7 @@ function isText(head: Uint8Array): boolean {
   return isUtf16(head) || !/\0|%PDF-/.test(new TextDecoder("latin1").decode(head));
 }
 
-/** Reads a file. @throws PageProblem if it is not a text, too large or unreadable */
+/** Reads a file. @throws PageError if it is not a text, too large or unreadable */
 async function readFile(file: File): Promise<Uint8Array> {
   const { name, size } = file;
   const read = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
@@ -51,14 +51,14 @@ function hasProofName(name: string): boolean {
   return /\.tlog-proof$/i.test(name);
 }
 
-/** Returns the only proof, or null if there are no proofs. @throws PageProblem if the proofs differ */
+/** Returns the only proof, or null if there are no proofs. @throws PageError if the proofs differ */
 function oneProof(proofs: readonly InputProof[]): InputProof | null {
   const [proof = null, ...others] = proofs;
   if (others.some(({ text }) => text !== proof?.text)) throw new PageError(words.manyProofs(proofs.length));
   return proof;
 }
 
-/** Reads files as texts with envelopes, and at most one proof. @throws PageProblem */
+/** Reads files as texts with envelopes, and at most one proof. @throws PageError */
 export async function readInputFiles(files: readonly File[]): Promise<VerifyInput> {
   if (files.length > maxFiles) throw new PageError(words.manyFiles);
   const given: InputText[] = [];

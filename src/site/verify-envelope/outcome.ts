@@ -130,7 +130,7 @@ export function makeEvidenceNote({ verification, compromisedSince }: ItemCheck):
   return line("none", log.by(formatTime(evidence.checkpointAt)), ...logSentences(evidence), ...words);
 }
 
-/** Writes the status list's word on the answer, and the list's time; null for "nobody found" without a list. */
+/** Writes what the status list says about the answer, and the list's time; null for "nobody found" without a list. */
 function standingLine({ statusList, result }: Verification): HTMLElement | null {
   const { standing } = texts;
   if (statusList === null && result?.found === false) return null;
@@ -161,7 +161,7 @@ function ownTextKey(reason: RefusalReason | null): OwnTextKey | undefined {
   return reason.startsWith("OUTER_") ? "changed" : textKeysOfRefusals[reason];
 }
 
-/** Returns the issuer that an envelope with an unknown key claims, unless it is this service. Anybody can claim an issuer. */
+/** Returns the other service that an envelope with an unknown key claims as issuer, else null. Anybody can make that claim. */
 function elsewhereOf({ claimedIssuer }: Verification): string | null {
   return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
 }
@@ -302,7 +302,7 @@ function checksPart(checked: ItemCheck): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Makes the outcome of one envelope, with `actions` below the verdicts. A wrong input has only a verdict. */
+/** Makes the outcome of one envelope, with `actions` below the verdicts. An input that is not an envelope has only a verdict. */
 export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
   const signed = () => (statement === null ? signedPart(checked) : makeStatementSection(statement, checked));

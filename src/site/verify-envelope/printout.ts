@@ -52,7 +52,7 @@ export function makeSheet(shown: GenuineStatement, checked: ItemCheck): HTMLElem
 
 /**
  * The longest link, in characters, that is printed as a QR code. With error correction L, its code has version 36, which is
- * 169 modules wide with the margin. Printed 100 mm wide, a module has 0.59 mm. A phone reads such a code at 600 pixels.
+ * 169 modules wide with the margin. Printed 100 mm wide, a module is 0.59 mm wide. A phone reads such a code at 600 pixels.
  */
 const maxLinkCharacters = 2400;
 /** The QR standard requires a margin of four modules. PDF viewers blur pictures, but a module of four pixels stays sharp. */

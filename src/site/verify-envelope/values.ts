@@ -13,7 +13,7 @@ type Facts = (HTMLElement | null)[];
 
 export const formatDay = (date: string) => formatDayInWords(date, texts.locale);
 
-/** Writes `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC"; empty without a time. */
+/** Writes `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC". The result for null or undefined must not be shown. */
 export function formatTime(time: string | null | undefined): string {
   return words.time(formatDay(time ?? ""), (time ?? "").slice(11, 19));
 }
@@ -87,7 +87,7 @@ export function makeSignatureFacts(verification: Verification, signer = verifica
   ];
 }
 
-/** Chooses the colour of a statement: green if all people are eligible, and no colour if only a part of several people is. */
+/** Chooses the colour of a statement: green if all its people are eligible, red for one ineligible person, else neutral. */
 export function statementToneOf({ rows, summary: { eligible, distinct } }: GenuineStatement): Tone {
   const [row] = rows;
   if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
@@ -161,7 +161,7 @@ function isSame({ member, signed, outer }: Difference): boolean {
   return seconds(signed) === seconds(outer);
 }
 
-/** Finds the members in which an envelope differs from its signed claims. */
+/** Finds the members whose values differ between an envelope and its signed claims. */
 export function findChangedMembers(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;

@@ -33,7 +33,7 @@ export function requireElement<T extends HTMLElement>(id: string, kind: { new ()
   return element;
 }
 
-/** Makes one line of a list of facts; null if the value is unknown. */
+/** Makes one line of a list of facts; null if the value is missing or empty. */
 export function makeFactLine(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
@@ -74,7 +74,7 @@ const languages: Readonly<Record<string, typeof english>> = { en: english };
 
 export const texts = languages[document.documentElement.lang] ?? english;
 
-/** Where the keys come from: the page fetches them, or the reader pastes them. A printed attestation names this source. */
+/** The source of the keys: the page fetches them, or the reader pastes them. A printed attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
 const tool = requireElement("tool", HTMLElement);
