@@ -40,7 +40,7 @@ const pages = [
   "/nowhere/at/all",
 ];
 
-test.each(pages)("the page %s shows a changed operator's name and contact at once", async (path) => {
+test.each(pages)("the page %s shows the operator's new name and contact immediately", async (path) => {
   await remember(council);
   const html = await pageOf(path);
   const top = "../".repeat(path.split("/").length - 2) || "./";
