@@ -12,7 +12,7 @@ export type AttemptDependencies = {
   readonly exchange: WebhookHttpClient;
   readonly secrets: Secrets;
   readonly clock: Clock;
-  /** True if this URL may have a private IP address, by the settings at the time of the attempt. */
+  /** Returns true if the settings at the time of the attempt allow this URL to have a private IP address. */
   readonly allowPrivate: (url: string) => boolean;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
@@ -22,7 +22,7 @@ export type AttemptDependencies = {
 
 /**
  * Returns a function that makes one attempt and returns its result, whatever the endpoint does. Each attempt resolves
- * and checks the endpoint's host, and connects to a checked address. Attempts that begin during a look-up share it.
+ * and checks the endpoint's host, and connects to a checked address. Attempts at one URL share a DNS lookup under way.
  * @throws TvsError MASTER_KEY_WRONG if the endpoint's secret cannot be decrypted
  */
 export function createAttemptMaker(dependencies: AttemptDependencies) {
