@@ -207,7 +207,7 @@ async function ended(line: string): Promise<CommandExit> {
 }
 
 async function started(line: string): Promise<CommandExit> {
-  // One service owns a database.
+  // Only one service can open a database file, so the others stop first.
   await shell.stopServices();
   await shell.serve(line);
   return { code: 0, stdout: "", stderr: "" };
@@ -216,7 +216,7 @@ async function started(line: string): Promise<CommandExit> {
 test("every command line of the manual does what the manual says, or is listed with the reason why it is not run", async () => {
   const left = new Set(Object.keys(notRun));
   const reasonOf = (line: string) => Object.keys(notRun).find((words) => line.startsWith(words));
-  // Whether a line is named although no page has it does not depend on which pages are run here.
+  // All pages are searched, also those that are not run here, so that `notRun` names no line that no page has.
   for (const { name } of manualTopics)
     for (const line of readPrintedLines(`data/help/${name}.md`)) left.delete(reasonOf(line) ?? "");
   expect([...left]).toEqual([]);

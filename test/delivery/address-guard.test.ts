@@ -66,7 +66,7 @@ test.each([
   expect(error.message).toContain(reason);
 });
 
-/** Pairs of an address and its range, from lists of addresses by range. */
+/** Makes pairs of address and range from lists of addresses by range. */
 const addressesOf = (ranges: Readonly<Record<string, string>>) =>
   Object.entries(ranges).flatMap(([range, list]) => list.split(/\s+/).map((one) => [one, range] as const));
 
@@ -207,9 +207,9 @@ test("the system's DNS resolver resolves localhost, which is refused unless priv
 });
 
 /**
- * First and last address of every block of the IANA special-purpose registries, of the multicast blocks and of what IPv6
- * has deprecated, with what it is, and the public neighbours where there are any. Whole blocks, even where a registry
- * calls a few addresses inside one "globally reachable": nobody receives webhooks on those.
+ * The blocks of the IANA special-purpose registries, the multicast blocks and the deprecated blocks of IPv6: name, first
+ * and last address, and the public addresses next to the block. A block is refused as a whole, even if a registry calls a
+ * few of its addresses "globally reachable", because nobody receives webhooks there.
  */
 const specials: [name: string, first: string, last: string, ...publicNeighbours: string[]][] = [
   ["this network", "0.0.0.1", "0.255.255.255", "1.0.0.0"],

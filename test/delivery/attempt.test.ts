@@ -14,7 +14,7 @@ const older = "whsec_0cc175b9c0f1b6a831c399e269772661";
 const body = '{"eventId":"évt_😀","eventType":"license.revoked"}';
 const { signature: verifier } = Stripe.webhooks;
 
-/** Whether stripe's verifier accepts a header at the time of receipt. */
+/** Returns true if stripe's verifier accepts the signature header at the time of receipt. */
 async function stripeAccepts(header: string, secret: string, payload: string | Buffer = body) {
   if (verifier === null) throw new Error("stripe brings no verifier on this runtime");
   const verification = verifier.verifyHeaderAsync(payload, header, secret, 300, undefined, receivedAt);

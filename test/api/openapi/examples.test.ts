@@ -81,7 +81,7 @@ afterAll(() => world.close());
 
 const text = expect.any(String);
 
-/** The claims of an envelope, once its signature has been verified with the keys that the app publishes. */
+/** Expects that an envelope verifies with the app's published keys, and equals the shown one except for its ids. */
 async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<void> {
   const jwks = JSON.stringify(await world.ask(`${prefix}/.well-known/jwks.json`));
   const { issuer, audience } = examples;
