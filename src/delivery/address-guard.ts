@@ -14,12 +14,12 @@ import type { Settings } from "../domain/settings.ts";
 type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
 /** The error of a refused endpoint (code `REFUSED`). Its message never repeats the URL's path or query. */
-export class EndpointRefused extends TvsError {
+export class EndpointError extends TvsError {
   readonly refusal: EndpointRefusal;
 
   constructor(refusal: EndpointRefusal, message: string, options: { cause?: unknown } = {}) {
     super("REFUSED", message, options);
-    this.name = "EndpointRefused";
+    this.name = "EndpointError";
     this.refusal = refusal;
   }
 }
@@ -86,7 +86,7 @@ export function isPrivateAddressAllowed(
 /**
  * Parses an endpoint's URL: https (or http with `allowPrivate`), a host, no user information, no fragment. An IP address
  * is classified after parsing, because the parser turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
- * @throws EndpointRefused
+ * @throws EndpointError
  */
 export function parseEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
   checkSpelling(text, allowPrivate);
@@ -124,7 +124,7 @@ export function hostOfUrl(url: URL): string {
  * Checks an endpoint's URL and all IP addresses of its host, and refuses the endpoint if one address is not public. This
  * is done when an endpoint is saved, and before each attempt. The attempt connects to a returned address, so a later
  * change of the DNS has no effect on the attempt.
- * @throws EndpointRefused with the reason, which is `HOST_UNRESOLVED` if the name has no address
+ * @throws EndpointError with the reason, which is `HOST_UNRESOLVED` if the name has no address
  */
 export async function resolveEndpoint(endpoint: string | URL, options: ResolveOptions) {
   const url = parseEndpointUrl(String(endpoint), options);
@@ -140,12 +140,12 @@ async function resolveHost(host: string, options: ResolveOptions): Promise<strin
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
   const found = await withTimeout(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
-    throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
+    throw new EndpointError("HOST_UNRESOLVED", message, { cause });
   });
   // If the resolver returns a name, the connection would resolve that name itself, to an unchecked address.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
   if (addresses.length === 0 || addresses.length < new Set(found).size)
-    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
+    throw new EndpointError("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
   // IPv4 comes first, because many machines have no IPv6 route.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
 }
@@ -155,12 +155,12 @@ function requirePublic(host: string, address: string): void {
   if (range !== null) throw refusedAddress(host === address ? host : `${host} (${address})`, range);
 }
 
-function invalid(reason: string): EndpointRefused {
-  return new EndpointRefused("ENDPOINT_INVALID", `webhook URL refused: ${reason}`);
+function invalid(reason: string): EndpointError {
+  return new EndpointError("ENDPOINT_INVALID", `webhook URL refused: ${reason}`);
 }
 
-function refusedAddress(what: string, range: string): EndpointRefused {
+function refusedAddress(what: string, range: string): EndpointError {
   const advice = "use a public one, or --allow-private-webhooks in a sandbox";
   const message = `webhook address ${what} is not public (${range}); ${advice}`;
-  return new EndpointRefused("ADDRESS_REFUSED", message);
+  return new EndpointError("ADDRESS_REFUSED", message);
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { decodeWebhookSecret, decryptSigningSecrets } from "../domain/webhooks.ts";
-import { EndpointRefused, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
+import { EndpointError, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
 import type { AttemptResult, WebhookHttpClient } from "./exchange.ts";
 
 export type AttemptDependencies = {
@@ -48,14 +48,14 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
     try {
       resolved = await resolve(endpoint.url, isPrivateAllowed);
     } catch (error) {
-      if (!(error instanceof EndpointRefused)) throw error;
+      if (!(error instanceof EndpointError)) throw error;
       const durationMs = Math.round(performance.now() - startedMs);
       return { status: null, error: error.refusal, retryAfterSeconds: null, durationMs };
     }
     const { url, addresses } = resolved;
     // Each attempt uses the host's next IP address, so that a dead address fails only some attempts.
     const address = addresses[delivery.attempts % addresses.length] ?? "";
-    const headers = deliveryHeaders(delivery, {
+    const headers = buildHeaders(delivery, {
       version,
       secrets: decryptSigningSecrets(secrets, endpoint, clock.now()),
       timestampSeconds: Math.floor(clock.now() / 1000),
@@ -75,7 +75,7 @@ type Signing = {
 };
 
 /** Makes the headers of an attempt (contract C20, decision D10.6). All attempts of a delivery have the same ids. */
-export function deliveryHeaders(delivery: Delivered, { version, ...signing }: Signing & { version: string }) {
+export function buildHeaders(delivery: Delivered, { version, ...signing }: Signing & { version: string }) {
   const { body, eventId } = delivery;
   const { secrets, timestampSeconds } = signing;
   // The HMAC key of Standard Webhooks is the secret, decoded from base64.

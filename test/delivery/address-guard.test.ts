@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import {
-  EndpointRefused,
+  EndpointError,
   isPrivateAddressAllowed,
   nonPublicRangeOf,
   parseEndpointUrl,
@@ -9,11 +9,11 @@ import {
 import { isTvsError } from "../../src/domain/errors.ts";
 import { catchError } from "../harness/rejection.ts";
 
-function refusalOf(text: string, allowPrivate = false): EndpointRefused {
+function refusalOf(text: string, allowPrivate = false): EndpointError {
   try {
     parseEndpointUrl(text, { allowPrivate });
   } catch (error) {
-    if (error instanceof EndpointRefused) return error;
+    if (error instanceof EndpointError) return error;
     throw error;
   }
   throw new Error("it was accepted");
@@ -85,7 +85,7 @@ const hosts = addressesOf({
 
 test.each(hosts)("an endpoint at %s is refused because its IP address is not public: %s", (text, range) => {
   const error = refusalOf(`https://${text}/`);
-  expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointRefused"]);
+  expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointError"]);
   const host = new URL(`https://${text}/`).hostname.replace(/[[\]]/g, "");
   const advice = "use a public one, or --allow-private-webhooks in a sandbox";
   expect(error.message).toBe(`webhook address ${host} is not public (${range}); ${advice}`);
@@ -93,7 +93,7 @@ test.each(hosts)("an endpoint at %s is refused because its IP address is not pub
 
 test("a final dot in the host does not hide an IP address from the guard", () => {
   for (const text of ["https://127.0.0.1./", "https://localhost./", "https://0x7f.1./"]) {
-    expect(refusalOf(text)).toBeInstanceOf(EndpointRefused);
+    expect(refusalOf(text)).toBeInstanceOf(EndpointError);
   }
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:
 import * as standardwebhooks from "standardwebhooks";
 import Stripe from "stripe";
 import * as svix from "svix";
-import { deliveryHeaders, signDelivery } from "../../src/delivery/attempt.ts";
+import { buildHeaders, signDelivery } from "../../src/delivery/attempt.ts";
 import { generateWebhookSecret } from "../../src/domain/webhooks.ts";
 import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { catchError } from "../harness/rejection.ts";
@@ -57,7 +57,7 @@ describe.each(Object.entries({ standardwebhooks, svix }))(
 
     function headersOf(secrets: readonly string[], ageSeconds = 0) {
       const signing = { version: "1", secrets, timestampSeconds: timestampSeconds - ageSeconds };
-      return deliveryHeaders(event, signing);
+      return buildHeaders(event, signing);
     }
     const verdictOf = (headers: Record<string, string>, { by = secret, of = body } = {}) => {
       try {
