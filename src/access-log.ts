@@ -7,7 +7,7 @@ import { log } from "./logger.ts";
 
 /** A file that reaches this size is renamed, and a new file is begun. */
 const fileSize = "64M";
-/** The numbers of renamed files that are kept. With the current files: 768 MiB of partners' calls, 256 MiB of others. */
+/** The numbers of renamed files that are kept. All files together: 768 MiB of partners' calls, 256 MiB of other calls. */
 const keptFiles = { partners: 11, others: 3 };
 /** Lines are collected for this long, so that a busy service writes to the disk less often. */
 const gatherMs = 200;

@@ -12,8 +12,8 @@ import type { EvidenceLogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
   type createDocumentCache,
+  documentOfCompressedFile,
   loadOnce,
-  precompressedDocument,
   publicDocument,
   sendDocument,
   serveFile,
@@ -105,7 +105,7 @@ const partnerTypes = serveFile("application/typescript", loadTypes);
 
 const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
-  return precompressedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+  return documentOfCompressedFile(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
 });
 
 const health: ApiHandler = async (c) => {

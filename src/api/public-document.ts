@@ -24,7 +24,7 @@ export function publicDocument(body: string, type: string): PublicDocument {
 }
 
 /** Makes the document of a file that is compressed already, such as a .tgz file. */
-export function precompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+export function documentOfCompressedFile(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
   return { body: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 

@@ -86,7 +86,7 @@ function cacheByAddress<T>(compute: (address: string) => T): (address: string) =
 
 /**
  * Makes the keys under which an IP address is rate limited, the narrowest first. The keys of an IPv6 address are its /64,
- * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is itself.
+ * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is the address.
  *
  * @param address an IP address, as {@link createClientAddressFinder} finds it; any other text is its own key
  */
