@@ -30,7 +30,7 @@ function figures(response: Response): Figures {
 const dayEnd = () => Math.floor(Date.now() / 86_400_000) * 86_400 + 86_400;
 const minuteEnd = () => Math.floor(Date.now() / 60_000) * 60 + 60;
 
-/** [status, remaining] of one check. */
+/** Sends one check. @returns its status and X-RateLimit-Remaining */
 async function check(partner: Partner, headers: Record<string, string> = {}): Promise<[number, number]> {
   const { status, remaining } = figures(await partner.check({ tId }, "GENERAL_PUBLIC_VERIFICATION", headers));
   return [status, remaining];
