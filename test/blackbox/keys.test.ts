@@ -156,7 +156,7 @@ test("no check fails during rotations, and every envelope's key is in the key se
   expect(offline.code).toBe(0);
 });
 
-test("after a compromise the pending key signs, the key set lacks the old key, and the key history names the old key", async () => {
+test("a compromised key is replaced by the pending key, leaves the key set, and stays in the key history", async () => {
   const before = await list();
   const [active, pending] = [kidOf(before, "active"), kidOf(before, "pending")];
   const stolen = await envelope();

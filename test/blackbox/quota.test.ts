@@ -68,7 +68,7 @@ test("a call beyond the day quota gets a refusal that names the day, with a Retr
   expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
-test("of many concurrent calls, a quota allows exactly as many as its limit", async () => {
+test("a quota of N calls allows exactly N of many concurrent calls", async () => {
   const partner = await freshPartner({ perMinute: 10 });
   const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
   const answered = responses.filter(({ status }) => status === 200);
