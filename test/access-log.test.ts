@@ -101,7 +101,7 @@ test("a line that a kill cut off does not damage the lines after it", async () =
   expect(readFileSync(file, "utf8")).toMatch(/\n\{"time":"2026-03-04.*\}\n$/);
 });
 
-test("an access log that cannot be written is reported once, and written again when that works", async () => {
+test("an access log that cannot be written is reported once, and is written again once writing works", async () => {
   mkdirSync(file);
   const calls = openAccessLog(file);
   for (let n = 0; n < 3; n++) calls.observe(aCall);

@@ -8,11 +8,11 @@ import type { QuotaState } from "../domain/quota.ts";
 
 /** Facts about a request's connection, which `serve` passes to the app as Hono's bindings. */
 export type ConnectionInfo = {
-  /** The IP address of the connection's other end, as the runtime writes it: behind a proxy, the proxy's. */
+  /** The IP address of the connection's other end, as the runtime writes it; behind a proxy, the proxy's address. */
   readonly remoteAddress: string;
-  /** Whether the request came over the TLS port. */
+  /** True if the request came over the TLS port. */
   readonly tls: boolean;
-  /** The client certificate of the TLS handshake. `domain/credentials.ts` checks which partner it belongs to. */
+  /** The client certificate of the TLS handshake, or null. `domain/credentials.ts` finds the certificate's partner. */
   readonly clientCertificate: PresentedCertificate | null;
 };
 
@@ -74,12 +74,12 @@ export function beginCallTrace(method: string, route: string): CallTrace {
   return {
     requestId: uuidv7(),
     route,
-    // A client may send any word as its method, even a person's number, which the log must not have.
+    // A client can send any word as its method, even a person's number, which must not reach the log.
     method: methods.has(method) ? method : "other",
     status: 0,
     partnerId: null,
     keyId: null,
-    // When the call began; `endCallTrace` replaces it by the duration.
+    // The time at which the call began. `endCallTrace` replaces the time by the duration.
     ms: performance.now(),
     error: null,
     replayed: false,

@@ -17,7 +17,7 @@ beforeAll(() => {
   keyId = (world.keyOf("full") ?? "").slice("tvs_live_".length, "tvs_live_".length + 12);
 });
 
-// Each test has a public limit of its own.
+// Each test starts with an unused limit of public lookups.
 beforeEach(async () => {
   calls = [];
   const service = { ...world.service, onCall: (call: Call) => void calls.push(call) };

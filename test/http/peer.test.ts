@@ -108,7 +108,7 @@ describe("the source address", () => {
     ["a socket that is gone", "", "203.0.113.9", ""],
   ];
   for (const [name, remote, header, address] of cases) {
-    test(`the source address is ${JSON.stringify(address)}: ${name}`, () =>
+    test(`the client's address is ${JSON.stringify(address)}: ${name}`, () =>
       expect(sourceAddress(remote, header)).toBe(address));
   }
 
@@ -136,7 +136,7 @@ describe("the source address", () => {
   });
 });
 
-test("the address test accepts addresses of the given networks, also IPv4 addresses mapped to IPv6", () => {
+test("the network matcher accepts addresses of the given networks, also IPv4 addresses mapped to IPv6", () => {
   const isProxy = createNetworkMatcher(["10.0.0.5", "fd00::/8"]);
   expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
   expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
