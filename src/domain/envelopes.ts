@@ -3,7 +3,7 @@ import type { EligibilityResult } from "../partner/contract.ts";
 import type { StatusClaim } from "../partner/verification.ts";
 import { isoSeconds } from "./clock.ts";
 
-/** Signs with the private keys of the key ring; `src/signing/` implements it. */
+/** The signer, which has the private keys of the key ring. `src/signing/` implements this type. */
 export type Signer = {
   /**
    * Signs all inputs of one call. The call is admitted or refused as a whole, before any input is signed.
@@ -31,7 +31,7 @@ export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string
 
 /**
  * Signs the results of one call, each in its own envelope, in the order of `claims`.
- * @throws what the signer throws
+ * @throws the errors of `sign`
  */
 export async function signEnvelopes(claims: readonly Claims[], kid: string, sign: Signer["sign"]) {
   const header = base64urlOfText(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));

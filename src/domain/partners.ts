@@ -76,7 +76,7 @@ export function checkPartner(partner: Partner): Partner {
   return partner;
 }
 
-/** Checks a change. @throws TvsError USAGE naming the flag, or for a change without members */
+/** Checks a change. @throws TvsError USAGE naming the option, or for a change without members */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {

@@ -5,7 +5,7 @@ export type SiteDetails = {
   readonly name: string | null;
   /** A checked PNG in base64. */
   readonly logo: { readonly type: "image/png"; readonly data: string } | null;
-  /** The colour of the page head, `#rrggbb`; white text on it is readable. */
+  /** The colour of the page head, `#rrggbb`, on which white text is readable; null for the usual colour. */
   readonly accent: string | null;
   readonly contact: Readonly<Partial<Record<"email" | "phone" | "url" | "address", string>>>;
   readonly privacyUrl: string | null;

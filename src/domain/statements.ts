@@ -1,6 +1,6 @@
 /**
  * Makes statements about whole lists (decision D16.1): one signature for all rows. A list is looked up some rows at a
- * time, so that other calls are answered in between. The commit requires the versions that were read.
+ * time, so that other calls are answered in between. The commit requires that no record has changed.
  */
 
 import { Buffer } from "node:buffer";
@@ -51,7 +51,7 @@ export type ListEvaluationInput = {
 };
 
 type EvaluatedList = Pick<StatementRequest, "purpose" | "list"> & {
-  /** JSON, in the order of the list. */
+  /** The rows as JSON texts, in the order of the list. */
   readonly rows: readonly string[];
   readonly rowsRoot: string;
   readonly summary: StatementSummary;
@@ -60,7 +60,7 @@ type EvaluatedList = Pick<StatementRequest, "purpose" | "list"> & {
 };
 
 type Person = {
-  /** The first row that names the person. */
+  /** The number of the first row that names the person, counted from 1. */
   readonly row: number;
   verdict: StatementRow;
   readonly key: UniqueKey;
@@ -121,7 +121,7 @@ export async function evaluateTeacherList(
   };
 }
 
-/** Looks up each key; a registration number that nobody has is looked up again without a full stop at its end. */
+/** Looks up each key. An unknown registration number is looked up again with its typing errors corrected. */
 async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
   const found = await teachers.findEach(keys);
   const retries = keys.flatMap((key, index) => {
@@ -140,7 +140,7 @@ function rowLeaf(row: StatementRow): Uint8Array {
   return hash("sha256", `\0${statementRowHashPrefix}${formatCanonicalJson(row)}`, "buffer");
 }
 
-/** Gives all identifiers of one teacher the same id; an identifier that finds nobody is a person of its own. */
+/** Gives all identifiers of one teacher the same id; an unknown identifier counts as a person of its own. */
 function personId({ by, value }: UniqueKey, teacher: Teacher | null): string {
   if (teacher !== null) return String(teacher.id);
   return `${by} ${typeof value === "object" ? Buffer.from(value).toString("hex") : value}`;
@@ -176,7 +176,7 @@ type StatementTerms = Pick<Attestation, "kid" | "policyVersion" | "credential" |
   readonly at: number;
 };
 
-/** Signs a statement. @throws what the signer throws */
+/** Signs a statement. @throws the errors of `sign` */
 export async function signStatement(
   { purpose, list, summary, rowsRoot, rows }: EvaluatedList,
   { issuer, audience, at, kid, policyVersion, credential, requestId }: StatementTerms,
