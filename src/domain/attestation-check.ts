@@ -31,12 +31,12 @@ const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  * Compares an envelope, statement or bare signature with the stored attestation. The signature must be equal byte for
  * byte, and each unsigned member must equal the signed value. No key is used, so the verdict also holds if the signing
  * key was stolen.
- * @param isPossiblyDeleted returns true if retention may have deleted the attestation with this id
+ * @param mayBeDeleted returns true if retention may have deleted the attestation with this id
  */
 export async function checkAttestation(
   item: EnvelopeItem,
   find: AttestationStore["find"],
-  isPossiblyDeleted: (verificationId: string) => boolean = () => false,
+  mayBeDeleted: (verificationId: string) => boolean = () => false,
 ): Promise<AttestationCheckResult> {
   if ("refusal" in item) return unread(item.refusal);
   const presented = readPresented(item.value);
@@ -47,8 +47,7 @@ export async function checkAttestation(
   }
   const verificationId = presented.ids[0] ?? null;
   const found = { verificationId, record: null, problem: null };
-  if (presented.ids.some(isPossiblyDeleted))
-    return { verdict: "undecided", reason: "NO_LONGER_KEPT", ...found };
+  if (presented.ids.some(mayBeDeleted)) return { verdict: "undecided", reason: "NO_LONGER_KEPT", ...found };
   return { verdict: "unknown", reason: "NOT_KNOWN", ...found };
 }
 

@@ -69,7 +69,7 @@ type VerificationDependencies = {
 type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
 /** A call's answer, with the evidence, preconditions and charge to commit. */
-type PreparedAnswer = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> & {
+type Outcome = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> & {
   readonly answer: StoredAnswer;
 };
 
@@ -123,10 +123,7 @@ export function createCallAnswerer(dependencies: VerificationDependencies) {
 }
 
 /** Answers questions with envelopes. The quota is checked before anybody is looked up. */
-async function attest(
-  dependencies: VerificationDependencies,
-  call: VerificationCall,
-): Promise<PreparedAnswer> {
+async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Outcome> {
   const { signer, clock } = dependencies;
   const { snapshot, authenticated, questions, quota } = call;
   const isBatch = call.operation === "batch";
@@ -153,7 +150,7 @@ async function attestList(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
   list: StatementRequest,
-): Promise<PreparedAnswer> {
+): Promise<Outcome> {
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
