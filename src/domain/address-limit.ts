@@ -1,6 +1,6 @@
 import QuickLRU from "quick-lru";
 import type { Clock } from "./clock.ts";
-import type { QuotaState } from "./quota.ts";
+import type { LimitState } from "./quota.ts";
 
 const windowMs = 60_000;
 /** An IPv6 /48 block has many customers, so its limit is this multiple of the limit of a /64 block. */
@@ -10,7 +10,7 @@ const personalLookupDivisor = 3;
 /** The cache holds the counters of this many to twice as many blocks (70 MB), the most recently used ones. */
 const minCachedBlocks = 100_000;
 
-export type RateLimitDecision = QuotaState & {
+export type RateLimitDecision = LimitState & {
   readonly allowed: boolean;
   readonly retryAfterSeconds: number;
 };

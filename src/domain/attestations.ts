@@ -1,6 +1,6 @@
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
-import { isoSeconds } from "./clock.ts";
+import { isoFromSeconds } from "./clock.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { minPersonalDigits, redactPersonalData } from "./personal-data.ts";
@@ -73,7 +73,7 @@ export function describeAttestation(one: Attestation) {
   const { verificationId, issuedAt, partnerId, operation, credential, purpose, reference } = one;
   const { status, eligible, kid } = one;
   return {
-    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, operation },
+    ...{ verificationId, verifiedAt: isoFromSeconds(issuedAt), partnerId, operation },
     ...{ credential, purpose, reference, status, eligible, kid },
   };
 }

@@ -12,7 +12,7 @@ export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "vali
 export const maxDerBytes = 16 * 1024;
 
 /** Parses a DER certificate. Never throws. @returns null if the bytes are not exactly one certificate */
-export function readCertificate(der: Uint8Array): PresentedCertificate | null {
+export function parseCertificate(der: Uint8Array): PresentedCertificate | null {
   if (!isWholeSequence(der)) return null;
   try {
     const certificate = new X509Certificate(der);
@@ -43,7 +43,7 @@ function isWholeSequence(der: Uint8Array): boolean {
  */
 export function readCertificateFile(file: Uint8Array, partnerId: string, options: { now: number }) {
   const der = soleCertificate(file);
-  const presented = readCertificate(der);
+  const presented = parseCertificate(der);
   if (presented === null)
     throw new TvsError("INPUT_UNREADABLE", "the file contains no readable X.509 certificate");
   const { validTo } = presented;

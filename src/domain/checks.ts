@@ -2,7 +2,7 @@
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { formatDuration, isoTime } from "./clock.ts";
-import { type CredentialIndex, credentialEnds } from "./credentials.ts";
+import { type CredentialIndex, listLastExpiries } from "./credentials.ts";
 import { explainDeliveryError, type PartnerBacklog } from "./deliveries.ts";
 import { checkpointDelayOf, formatLeafCount } from "./evidence/log.ts";
 import { describeLosses, findNotableLosses, type LossTotals, maxLostPercent } from "./import/losses.ts";
@@ -204,7 +204,7 @@ function checkQuota({ partner, use }: QuotaFigures): Finding[] {
 }
 
 function checkEnds(credentials: CredentialIndex, now: number): Finding[] {
-  return credentialEnds(credentials)
+  return listLastExpiries(credentials)
     .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
     .map(({ partnerId, kind, endsAt }) => {
       const found = `the last ${kind} of ${partnerId} ${endsAt > now ? "ends" : "ended"} at ${isoTime(endsAt)}`;

@@ -72,7 +72,7 @@ export function isCalendarDate(text: string): boolean {
 }
 
 /** Formats Unix seconds, such as an envelope's `iat`, as ISO 8601 without milliseconds. */
-export function isoSeconds(seconds: number): string {
+export function isoFromSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 

@@ -28,12 +28,12 @@ type ApiKeyOptions = { readonly kind: KeyKind; readonly secrets: Secrets; readon
 export function mintApiKey(partnerId: string, options: ApiKeyOptions) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
-  return { text, record: apiKeyRecord(text, partnerId, options) };
+  return { text, record: apiKeyOfText(text, partnerId, options) };
 }
 
 /** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a valid key of `kind` */
-export function apiKeyRecord(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
-  const keyId = apiKeyId(text, kind);
+export function apiKeyOfText(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
+  const keyId = parseKeyId(text, kind);
   if (keyId === null) throw new TvsError("INTERNAL", "this is no API key");
   const mac = secrets.mac("api-key", text);
   return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
@@ -62,7 +62,7 @@ function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
 }
 
 /** Reads the id of an API key. @returns null if the text is not a valid key of `kind` (live or test) */
-export function apiKeyId(text: string, kind: KeyKind): string | null {
+export function parseKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
@@ -176,7 +176,7 @@ function byCertificate(certificate: PresentedCertificate, book: CredentialIndex,
 }
 
 function byKey(text: string, book: CredentialIndex, options: ApiKeyOptions): AuthenticatedCaller | null {
-  const keyId = apiKeyId(text, options.kind);
+  const keyId = parseKeyId(text, options.kind);
   if (keyId === null) return null;
   // The hash is computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);
@@ -202,7 +202,7 @@ type CredentialExpiry = {
 };
 
 /** Lists the expiry of each enabled partner's last key and last certificate; none for keys if one never expires. */
-export function credentialEnds({ partners, apiKeys, certificates }: CredentialIndex): CredentialExpiry[] {
+export function listLastExpiries({ partners, apiKeys, certificates }: CredentialIndex): CredentialExpiry[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialExpiry>();
   const add = (end: CredentialExpiry) => {

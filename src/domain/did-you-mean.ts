@@ -18,7 +18,7 @@ export function findSimilarWord(given: string, known: readonly string[]): string
   return begun.length === 1 ? (begun[0] ?? null) : null;
 }
 
-export function suggestion(given: string, known: readonly string[], prefix = ""): string {
+export function suggestWord(given: string, known: readonly string[], prefix = ""): string {
   const word = findSimilarWord(given, known);
   return word === null ? "" : `; did you mean ${prefix}${word}?`;
 }

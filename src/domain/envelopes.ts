@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { EligibilityResult } from "../partner/contract.ts";
 import type { StatusClaim } from "../partner/verification.ts";
-import { isoSeconds } from "./clock.ts";
+import { isoFromSeconds } from "./clock.ts";
 
 /** The signer, which has the private keys of the key ring. `src/signing/` implements this type. */
 export type Signer = {
@@ -45,7 +45,7 @@ export async function signEnvelopes(claims: readonly Claims[], kid: string, sign
   return unsigned.map(({ claims: one, result, input }, index) => {
     const { verificationId, issuer, audience, issuedAt } = one;
     const jws = `${input}.${signatures[index]}`;
-    const outer = JSON.stringify({ verificationId, verifiedAt: isoSeconds(issuedAt), issuer, audience });
+    const outer = JSON.stringify({ verificationId, verifiedAt: isoFromSeconds(issuedAt), issuer, audience });
     const signed = `"result":${result},"signature":"${jws}","signatureKid":"${kid}"`;
     return { claims: one, jws, json: `${outer.slice(0, -1)},${signed}}` };
   });

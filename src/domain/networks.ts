@@ -4,7 +4,7 @@ import { TvsError } from "./errors.ts";
 
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 /** A block of IP addresses: one of them, and the number of leading bits that all of them share. */
-export type Network = readonly [base: IpAddress, bits: number];
+export type IpBlock = readonly [base: IpAddress, bits: number];
 
 /** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null if `text` is not an IP address */
 export function parseIpAddress(text: string): IpAddress | null {
@@ -16,7 +16,7 @@ export function parseIpAddress(text: string): IpAddress | null {
 }
 
 /** Reads an IP address or a CIDR block. @throws TvsError CONFIG_INVALID that names the entry */
-export function parseNetwork(entry: string): Network {
+export function parseNetwork(entry: string): IpBlock {
   const [address, bits, ...rest] = entry.trim().split("/");
   const parsed = parseIpAddress(address ?? "");
   const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
@@ -34,7 +34,7 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-export function isInside(address: IpAddress, networks: readonly Network[]): boolean {
+export function isInside(address: IpAddress, networks: readonly IpBlock[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;
     return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);

@@ -12,7 +12,7 @@ import {
 } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
-export type QuotaState = {
+export type LimitState = {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: number;
@@ -26,7 +26,7 @@ export type QuotaState = {
   }[];
 };
 
-export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
+export type QuotaRefusal = LimitState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
 /** Thrown for a spent quota. The HTTP layer turns `refusal` into headers. */
 export class QuotaExceededError extends TvsError {
@@ -187,7 +187,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     /** Returns the day's used calls as this process knows them, and the day's end in milliseconds since the epoch. */
     day: () => ({ used: account().used.day, endsAt: windowEndSeconds("day", account().known.day) * 1000 }),
     /** Returns the state that the database reported for this call; undefined before, because memory may be wrong. */
-    state: (): QuotaState | undefined =>
+    state: (): LimitState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
     /** Frees the reservation. */
     end: () => setReserved(0, 0),
@@ -205,7 +205,7 @@ function left({ partner, used }: Account): Readonly<Record<WindowKind, number>> 
   return { minute: Math.max(0, perMinute - used.minute), day: Math.max(0, perDay - used.day) };
 }
 
-function stateOf(account: Account, now: number): QuotaState {
+function stateOf(account: Account, now: number): LimitState {
   const { partner, known } = account;
   const { perMinute, perDay } = partner;
   const { minute, day } = left(account);

@@ -20,7 +20,7 @@ import {
 import type { TeacherReader } from "../store/teachers.ts";
 import { type Attestation, type StatementPerson, statementStatus, storedIdentifier } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
-import { type CalendarDate, isoSeconds } from "./clock.ts";
+import { type CalendarDate, isoFromSeconds } from "./clock.ts";
 import { evaluateEligibility } from "./eligibility.ts";
 import { base64urlOfText, type Signer } from "./envelopes.ts";
 import { TvsError } from "./errors.ts";
@@ -189,7 +189,7 @@ export async function signStatement(
   const input = `${header}.${base64urlOfText(JSON.stringify(claims))}`;
   const [signature = ""] = await sign(kid, [input]);
   const jws = `${input}.${signature}`;
-  const outer = JSON.stringify({ statementId, issuedAt: isoSeconds(at), issuer, audience, ...content });
+  const outer = JSON.stringify({ statementId, issuedAt: isoFromSeconds(at), issuer, audience, ...content });
   const body = `${outer.slice(0, -1)},"rows":[${rows.join(",")}],"signature":"${jws}","signatureKid":"${kid}"}`;
   const attestation: Attestation = {
     verificationId: statementId,

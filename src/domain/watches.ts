@@ -17,7 +17,7 @@ export function parseWatchedRegNo(text: string): string | null {
 }
 
 /** Changes a watch list. @returns the list's new length. @throws TvsError WATCH_LIMIT */
-export async function changeWatches(
+export async function changeWatchList(
   watches: WatchStore,
   { partnerId, watchLimit }: Partner,
   change: WatchChange,

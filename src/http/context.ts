@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from "uuid";
 import type { Call, CallObserver } from "../domain/calls.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { QuotaState } from "../domain/quota.ts";
+import type { LimitState } from "../domain/quota.ts";
 
 /** Facts about a request's connection, which `serve` passes to the app as Hono's bindings. */
 export type ConnectionInfo = {
@@ -51,7 +51,7 @@ export function readPathParameter(c: Context, name: string): string {
 }
 
 /** Sets the quota's headers: those of the contract (C15), and the standard RateLimit fields with minute and day. */
-export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
+export function setRateLimitHeaders(headers: Headers, state: LimitState): void {
   const policy = state.windows.map(({ name, limit, lasts }) => `"${name}";q=${limit};w=${lasts}`);
   const left = state.windows.map((window) => `"${window.name}";r=${window.left};t=${window.endsIn}`);
   headers.set("RateLimit-Policy", policy.join(", "));

@@ -9,7 +9,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { readCertificate } from "../domain/certificates.ts";
+import { parseCertificate } from "../domain/certificates.ts";
 import { resolvesWithin } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
@@ -157,7 +157,7 @@ export async function listenOnPort(
 function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
   // The result is an empty object without a certificate, and null on a closed socket.
   const peer = socket.getPeerCertificate() as { raw?: Uint8Array } | null;
-  return peer?.raw === undefined ? null : readCertificate(peer.raw);
+  return peer?.raw === undefined ? null : parseCertificate(peer.raw);
 }
 
 /** Checks that the key fits the certificate: a runtime may report that at the first handshake only. */

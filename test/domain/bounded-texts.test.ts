@@ -40,7 +40,7 @@ const index = createBlindIndex(new Uint8Array(32));
 /** The arguments of a function after the text. */
 const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
   findSimilarWord: [["word"]],
-  suggestion: [["word"]],
+  suggestWord: [["word"]],
   editDistance: ["word"],
   matchesRegisteredName: ["Ada Okafor"],
   searchKeysOf: [index],

@@ -1,13 +1,13 @@
 import { expect, mock, spyOn, test } from "bun:test";
 import {
-  apiKeyId,
-  apiKeyRecord,
+  apiKeyOfText,
   authenticate,
   type CredentialIndex,
   credentialFaultOf,
   issueApiKey,
   mintApiKey,
   type PresentedCredentials,
+  parseKeyId,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
@@ -100,7 +100,7 @@ test.each<[string, Partial<PresentedCredentials>, keyof typeof credentials | nul
   },
 );
 
-const foreign = apiKeyRecord(vectors.live, "keyed", options);
+const foreign = apiKeyOfText(vectors.live, "keyed", options);
 const stored = (change: Partial<ApiKey>) => aBook([aPartner("keyed")], [{ ...key.record, ...change }]);
 
 // biome-ignore format: a table reads better in rows
@@ -160,7 +160,7 @@ test("an API key has a prefix, an id, a secret and a checksum; its record has a 
     const { text, record } = mintApiKey("agency", { ...options, kind });
     expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
     const keyId = text.slice(9, 21);
-    expect(apiKeyId(text, kind)).toBe(keyId);
+    expect(parseKeyId(text, kind)).toBe(keyId);
     const mac = secrets.mac("api-key", text);
     const times = { createdAt: now, expiresAt: null, revokedAt: null };
     expect(record).toEqual({ keyId, partnerId: "agency", mac, ...times });
@@ -168,8 +168,14 @@ test("an API key has a prefix, an id, a secret and a checksum; its record has a 
 });
 
 test("an API key is of one kind, live or sandbox, and its checksum is CRC-32 in base 62", () => {
-  expect([apiKeyId(vectors.live, "live"), apiKeyId(vectors.live, "test")]).toEqual(["0123456789Ab", null]);
-  expect([apiKeyId(vectors.test, "test"), apiKeyId(vectors.test, "live")]).toEqual(["Zz0000000000", null]);
+  expect([parseKeyId(vectors.live, "live"), parseKeyId(vectors.live, "test")]).toEqual([
+    "0123456789Ab",
+    null,
+  ]);
+  expect([parseKeyId(vectors.test, "test"), parseKeyId(vectors.test, "live")]).toEqual([
+    "Zz0000000000",
+    null,
+  ]);
 });
 
 test("new API keys differ, and use every character of the alphabet", () => {
@@ -186,7 +192,7 @@ test.each([
   ["with a character of another alphabet", vectors.live.replace("C", "С")],
   ["very long", `tvs_live_${"A".repeat(100_000)}`],
 ])("a text that is %s is not an API key", (_what, text) => {
-  expect(apiKeyId(text, "live")).toBeNull();
+  expect(parseKeyId(text, "live")).toBeNull();
 });
 
 const hourMs = 3_600_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findSimilarWord, suggestion } from "../../src/domain/did-you-mean.ts";
+import { findSimilarWord, suggestWord } from "../../src/domain/did-you-mean.ts";
 
 const known = ["list", "rotate", "compromise", "jwks", "history", "import", "per-day", "per-minute"];
 
@@ -21,7 +21,7 @@ test.each([["delete"], [""], ["x"], ["l".repeat(1000)], ["hi"], ["lixt!"], ["yro
   },
 );
 
-test("suggestion returns a question with the similar word, or an empty text if no known word is similar", () => {
-  expect(suggestion("jsn", ["json"], "--")).toBe("; did you mean --json?");
-  expect(suggestion("quux", ["json"])).toBe("");
+test("suggestWord returns a question with the similar word, or an empty text if no known word is similar", () => {
+  expect(suggestWord("jsn", ["json"], "--")).toBe("; did you mean --json?");
+  expect(suggestWord("quux", ["json"])).toBe("");
 });
