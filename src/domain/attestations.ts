@@ -24,6 +24,7 @@ export type Attestation = {
   readonly operation: AttestedOperation;
   readonly purpose: Purpose;
   readonly policyVersion: string;
+  /** Null for a statement, and if nobody was found. */
   readonly teacherId: number | null;
   /** The request's identifier: `regNo:…`, `tId:…`, or `nin` without the number. `list:NAME` for a statement. */
   readonly reference: string;

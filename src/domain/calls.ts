@@ -1,7 +1,7 @@
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 
 /** An answered call, as the access log writes it: without the request's content and the client's IP address. */
-export type Call = {
+export type LoggedCall = {
   /** A UUIDv7 with the time of arrival. */
   readonly requestId: string;
   /** The route's pattern, such as `/v1/inter-agency/lookup/by-tid/{tId}`; `other` for an unknown path. */
@@ -21,4 +21,4 @@ export type Call = {
 };
 
 /** Receives each call once, when the call is answered. An observer must neither throw nor block. */
-export type CallObserver = (call: Call) => void;
+export type CallObserver = (call: LoggedCall) => void;

@@ -1,4 +1,3 @@
-/** Finds the known word that a mistyped word probably means, for error messages. */
 import { distance } from "fastest-levenshtein";
 
 /** A longer word is not compared: nobody types it by hand. */

@@ -12,7 +12,7 @@ export type SigningKeyState = "pending" | "active" | "retired" | "compromised";
 /** One key of the JWKS document (contract C11). */
 type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
-/** A signing key. Times are milliseconds since the epoch. */
+/** A signing key. Times are milliseconds since the epoch, null until the change happens. */
 export type SigningKey = {
   readonly kid: string;
   readonly state: SigningKeyState;

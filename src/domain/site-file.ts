@@ -93,7 +93,6 @@ export function parseSiteFile(text: string, readFile: (name: string) => Uint8Arr
   };
 }
 
-/** @throws TvsError CONFIG_INVALID */
 function refuse(flaw: string): never {
   throw new TvsError("CONFIG_INVALID", `the site is not valid: ${flaw}`);
 }

@@ -1,7 +1,7 @@
 /** The variables and functions that this service adds to Hono's context of a request. */
 import type { Context } from "hono";
 import { v7 as uuidv7 } from "uuid";
-import type { Call, CallObserver } from "../domain/calls.ts";
+import type { CallObserver, LoggedCall } from "../domain/calls.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { LimitState } from "../domain/quota.ts";
@@ -62,7 +62,7 @@ export function setRateLimitHeaders(headers: Headers, state: LimitState): void {
 }
 
 /** The facts of a call that handlers collect for the metrics and the access log. */
-export type CallTrace = { -readonly [Member in keyof Call]: Call[Member] };
+export type CallTrace = { -readonly [Member in keyof LoggedCall]: LoggedCall[Member] };
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 
