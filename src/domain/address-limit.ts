@@ -17,7 +17,7 @@ export type RateLimitDecision = LimitState & {
 
 type Used = { readonly minute: number; lookups: number; personal: number };
 
-/** Counts lookups per IP address block and UTC minute. @param perMinute gives the limit of the narrowest block */
+/** Limits lookups per IP address block and UTC minute. @param perMinute gives the limit of the narrowest block */
 export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
   const known = new QuickLRU<string, Used>({ maxSize: minCachedBlocks });
 

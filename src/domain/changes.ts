@@ -9,7 +9,7 @@ export type ActorAndClock = {
   readonly clock: Clock;
 };
 
-/** The actor of changes that the service makes without an operator. */
+/** The actor and clock of changes that the service makes without an operator. */
 export const serviceActor: ActorAndClock = { actor: "service", clock: systemClock };
 
 export type ChangedSubjectKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";

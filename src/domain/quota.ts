@@ -89,7 +89,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
-  /** The use of the windows that the database last reported for this partner. */
+  /** The used calls that the database last reported for the partner's two windows. */
   let reported: CallsUsed | undefined;
 
   function account(): Account {
@@ -110,7 +110,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     owner = { partner, known: knownOf(partner) };
   }
 
-  /** @throws QuotaExceededError if the minute or the day has room for fewer calls */
+  /** Checks both windows. @throws QuotaExceededError if the minute or the day has room for fewer calls */
   function requireRoom(minute: number, day: number): void {
     const room = left(account());
     if (room.minute < minute || room.day < day) throw exceeded(account(), day, clock.now());

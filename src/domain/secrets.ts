@@ -46,7 +46,7 @@ export function deriveSecrets(text: string) {
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
     /** Encrypts by AES-256-GCM, as nonce, ciphertext and tag. `open` succeeds only with the same `name`. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
-    /** @throws TvsError MASTER_KEY_WRONG */
+    /** Decrypts a sealed value. @throws TvsError MASTER_KEY_WRONG, also for another name or an altered value */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
     /** A value by which the database recognises its master key. */
     check: Buffer.from(derive("check")).toString("base64url"),

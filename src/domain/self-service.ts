@@ -59,7 +59,7 @@ export function createSelfService({ webhooks, partnerEvents, watches, clock }: D
       };
     },
     deliveries: (filter: DeliveryFilter & { readonly partnerId: string }) => webhooks.deliveries(filter),
-    /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
+    /** Reads a delivery of this partner. @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
     delivery: requireDelivery,
     /** Makes a delivery due now, even an acknowledged one. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
     async retry({ authenticated, snapshot }: AuthenticatedCall, deliveryId: string): Promise<DeliveryDetail> {

@@ -30,7 +30,7 @@ const count = (max: number) =>
     v.transform(Number),
     v.maxValue(max, `must be at most ${max}`),
   );
-const flag = v.union(
+const booleanText = v.union(
   [
     v.boolean(),
     v.pipe(
@@ -78,7 +78,7 @@ export const registerAccessSettings = {
   data: { kind: text, usual: "./data" },
   database: { kind: text },
   databaseToken: { kind: text },
-  sandbox: { kind: flag, usual: "off" },
+  sandbox: { kind: booleanText, usual: "off" },
   masterKey: { kind: text },
 } as const satisfies Readonly<Record<string, SettingRow>>;
 
@@ -88,8 +88,8 @@ export const sharedSettings = {
   policy: { kind: text, hint: "FILE", remembered: "serve" },
   site: { kind: text, hint: "FILE", remembered: "serve" },
   keepAttestations: { kind: text, hint: "TIME", usual: foreverRetention, remembered: "serve", init: true },
-  statusList: { kind: flag, hint: "on|off", remembered: "serve", init: "on" },
-  allowPrivateWebhooks: { kind: flag, remembered: "serve" },
+  statusList: { kind: booleanText, hint: "on|off", remembered: "serve", init: "on" },
+  allowPrivateWebhooks: { kind: booleanText, remembered: "serve" },
   signingEngine: {
     kind: v.picklist(signingEngines, "must be auto, crypto_mb, openssl or webcrypto"),
     hint: signingEngines.join("|"),
@@ -105,7 +105,7 @@ export const serveSettings = {
   host: { kind: text, hint: "ADDRESS", usual: "127.0.0.1", remembered: "init", init: true },
   port: { kind: count(65_535), hint: "N", usual: "8080", remembered: "init", init: true },
   signers: { kind: count(maxSignerThreads), hint: "N" },
-  accessLog: { kind: flag, usual: "off", remembered: "init", init: "on" },
+  accessLog: { kind: booleanText, usual: "off", remembered: "init", init: "on" },
   publicPerMinute: { kind: count(100_000_000), hint: "N", usual: "60" },
   trustedProxy: { kind: networks, hint: "CIDR", usual: "" },
   clientCertFrom: { kind: networks, hint: "CIDR", usual: "" },
