@@ -48,7 +48,7 @@ type Transition = { eventType: EventType; previousStatus: LicenseStatus | Certif
  * Lists the events that a change causes, the licence's event first (decision D7.5). A deactivation or hiding causes no
  * other event. Changes of a hidden record cause no event.
  */
-export function transitions(before: Statuses, after: Statuses): Transition[] {
+export function diffStatuses(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
   if (after.hidden || (before.active && !before.hidden && !after.active))
     return [{ eventType: "teacher.deactivated", previousStatus: before.license }];
@@ -77,7 +77,7 @@ type Occurrence = { readonly tId: number | null; readonly regNo: string | null; 
 
 /** Makes the events of a change, with their ids and exact bytes. */
 export function eventsOfChange(before: Statuses, after: Statuses, subject: Occurrence): TeacherEvent[] {
-  return transitions(before, after).map((transition) => createEvent(transition, after, subject));
+  return diffStatuses(before, after).map((transition) => createEvent(transition, after, subject));
 }
 
 /** Makes one event. A test event has no teacher id and no registration number. */

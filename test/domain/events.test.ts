@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import {
   createEvent,
+  diffStatuses,
   eventsOfChange,
   type Statuses,
   statusesBefore,
-  transitions,
 } from "../../src/domain/events.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 
@@ -15,7 +15,7 @@ const usual: Statuses = { license: "VALID", certificate: "VERIFIED", active: tru
 const statuses = (changes: Partial<Statuses>): Statuses => ({ ...usual, ...changes });
 const gone = { license: "NOT_FOUND", certificate: "NOT_FOUND", hidden: true } as const;
 const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>): string[][] =>
-  transitions(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
+  diffStatuses(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
 
 // biome-ignore format: a table reads better in rows
 test.each<Move>([
@@ -76,7 +76,7 @@ test.each<[Partial<Statuses>, string[]]>([
   [{}, ["license.verified", "certificate.verified"]],
 ])("a new teacher with the statuses %j causes the events %j", (changes, events) => {
   const after = statuses(changes);
-  const made = transitions(statusesBefore(null, after), after);
+  const made = diffStatuses(statusesBefore(null, after), after);
   expect(made.map(({ eventType }) => eventType)).toEqual(events as never);
 });
 
