@@ -32,7 +32,7 @@ function change({ teachers, clock }: TestImports, action: TeacherAction, number:
   return changeTeacher(dependencies, key, { action, reason: "decision 14" });
 }
 
-/** A register of a hundred teachers, of whom the operator has revoked the first. */
+/** A register of a hundred teachers. The operator has revoked the licence of the first teacher. */
 function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void> {
   return withImports(async (world) => {
     await world.add(csv(rows(100, empty)), { baseline: true });
