@@ -12,7 +12,7 @@ import type { Secrets } from "./secrets.ts";
 /** The cause for which an endpoint is disabled: the operator, an answer of 410, or five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
 
-/** A partner's webhook. Times are milliseconds since the epoch, null if there is none. */
+/** A partner's webhook. Times are milliseconds since the epoch; a time may be null. */
 export type WebhookEndpoint = {
   readonly partnerId: string;
   readonly url: string;

@@ -80,7 +80,7 @@ test("the import of a damaged key is refused, because no verifier would accept i
   expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
 });
 
-test("only a private RSA key that is not encrypted can be imported", async () => {
+test("an encrypted key, and a key that is not a private RSA key, cannot be imported", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const encrypted = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" } as const;
   const locked = createPrivateKey(readKey("active")).export(encrypted);
