@@ -80,7 +80,7 @@ export function describeAttestation(one: Attestation) {
 }
 
 /** Makes the stored form of an identifier. An unknown number that may be a NIN or a phone number is left out. */
-export function storedIdentifier(key: TeacherKey, teacher: Teacher | null, index: BlindIndex) {
+export function redactIdentifier(key: TeacherKey, teacher: Teacher | null, index: BlindIndex) {
   if (key.by === "regNo")
     return { reference: `regNo:${teacher?.regNo ?? cleanRegNo(key.value)}`, ninIndex: null };
   if (key.by !== "tId") return { reference: key.by, ninIndex: key.value };

@@ -18,7 +18,7 @@ import {
   statementRowHashPrefix,
 } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
-import { type Attestation, type StatementPerson, statementStatus, storedIdentifier } from "./attestations.ts";
+import { type Attestation, redactIdentifier, type StatementPerson, statementStatus } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoFromSeconds } from "./clock.ts";
 import { evaluateEligibility } from "./eligibility.ts";
@@ -163,7 +163,7 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
 
 /** Makes the stored row about a person, or no row for an unknown identifier that cannot be a NIN. */
 function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatementPerson[] {
-  const { ninIndex } = storedIdentifier(key, teacher, index);
+  const { ninIndex } = redactIdentifier(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
   const { eligible, status } = verdict;
   return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];

@@ -7,7 +7,7 @@ import {
   type AttestedOperation,
   type CallCommit,
   makeStoredRequestContext,
-  storedIdentifier,
+  redactIdentifier,
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
@@ -217,7 +217,7 @@ function evidenceOf(
     purpose: question.purpose,
     policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,
-    ...storedIdentifier(key, teacher, blindIndex),
+    ...redactIdentifier(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: makeStoredRequestContext(question.context),
