@@ -212,7 +212,7 @@ test.each([
   }),
 );
 
-test("a partner's third live API key is refused; revoked keys and other partners' keys are not counted", () =>
+test("a partner cannot get a third live API key; revoked keys and other partners' keys are not counted", () =>
   withStores(async ({ partners }) => {
     await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
     await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));

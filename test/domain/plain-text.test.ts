@@ -47,7 +47,7 @@ test("names in many scripts are imported unchanged", () =>
 // biome-ignore format: a list reads better in rows
 const misplaced = ["علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫"];
 
-test("a name may have a joiner only between two letters that it joins", () => {
+test("a name may have a zero-width joiner only between two letters that it joins", () => {
   expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
   expect(misplaced.filter(hasHiddenCharacter)).toEqual(misplaced);
 });

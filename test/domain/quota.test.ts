@@ -83,7 +83,7 @@ test("each partner has a separate quota", () => {
   for (const partnerId of ["other", "agency 2"]) expect(roomOf(quota, partner({ partnerId }))).toBe(3);
 });
 
-test("the state of a quota has limit, calls left and remaining time of the minute and the day", () => {
+test("the state of a quota lists the limit, the calls left and the remaining time of the minute and the day", () => {
   const call = reserved(aQuota(), partner());
   call.committed({ minute: 1, day: 1 });
   const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;

@@ -28,7 +28,7 @@ test.each(steps)(
 );
 
 test.each(steps)(
-  "a Retry-After after failed attempt %i gives a wait of at least %i ms, and of at most twice as long",
+  "a Retry-After header after failed attempt %i gives a wait from %i ms to twice that time",
   (attempt, waitMs) => {
     const after = (share: number, random = least) =>
       nextAttemptDelayMs({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
