@@ -1,6 +1,6 @@
 import { basename, dirname } from "node:path";
 import { createStream } from "rotating-file-stream";
-import type { Call } from "./domain/calls.ts";
+import type { LoggedCall } from "./domain/calls.ts";
 import { isoTime, timeOfUuid } from "./domain/clock.ts";
 import { resolvesWithin } from "./domain/deadline.ts";
 import { log } from "./logger.ts";
@@ -26,7 +26,7 @@ export function openAccessLog(file: string, size = fileSize) {
   const partners = openRotatingFile(file, { size, rotate: keptFiles.partners });
   const others = openRotatingFile(file.replace(/\.log$/, "-others.log"), { size, rotate: keptFiles.others });
   return {
-    observe(call: Call): void {
+    observe(call: LoggedCall): void {
       (call.partnerId === null ? others : partners).write(lineOf(call));
     },
     async close(): Promise<void> {
@@ -35,7 +35,8 @@ export function openAccessLog(file: string, size = fileSize) {
   };
 }
 
-function lineOf({ requestId, ms, route, method, status, partnerId, keyId, error, replayed }: Call): string {
+function lineOf(call: LoggedCall): string {
+  const { requestId, ms, route, method, status, partnerId, keyId, error, replayed } = call;
   const time = isoTime(timeOfUuid(requestId) ?? 0);
   const rounded = Math.round(ms * 10) / 10;
   const line = { time, route, method, status, partnerId, keyId, requestId, ms: rounded, error, replayed };

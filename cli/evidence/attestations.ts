@@ -5,7 +5,7 @@ import {
   decodeAttestation,
 } from "../../src/domain/attestation-check.ts";
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
-import { isoSeconds } from "../../src/domain/clock.ts";
+import { isoFromSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
   createEvidenceReader,
@@ -153,7 +153,7 @@ function checkTable(results: readonly Located[]): string {
     VERDICT: "verdict",
     REASON: "reason",
     "ATTESTED TO": ({ record: kept }) => kept?.partnerId,
-    AT: ({ record: kept }) => kept && isoSeconds(kept.issuedAt),
+    AT: ({ record: kept }) => kept && isoFromSeconds(kept.issuedAt),
     STATUS: ({ record: kept }) => kept?.status,
   });
   const left = isLong ? `the first ${shown.length} that are not attested; --json prints all\n` : "";

@@ -1,6 +1,6 @@
 /** Runs `tvs log check`, which compares a service's log with the checkpoints seen before, without a register. */
 
-import { isoSeconds } from "../../src/domain/clock.ts";
+import { isoFromSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeBase64Hash } from "../../src/partner/base64.ts";
 import { type Checkpoint, splitLogOrigin, verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
@@ -52,7 +52,7 @@ export const logCheckCommand = tvsCommand("log check", {
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
       process.exitCode = exitCodes[verdict === "lost" ? "undecided" : "refused"];
     const { origin, size, seconds } = checkpoint;
-    const [checkpointAt, seenSize] = [isoSeconds(seconds), seen?.size ?? null];
+    const [checkpointAt, seenSize] = [isoFromSeconds(seconds), seen?.size ?? null];
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     print(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
       const lines = formatRecord(described);

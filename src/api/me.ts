@@ -9,7 +9,7 @@ import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnAccount, describeOwnDelivery } from "../domain/self-service.ts";
 import {
-  changeWatches,
+  changeWatchList,
   maxWatchListChanges,
   parseWatchedRegNo,
   type WatchChange,
@@ -152,7 +152,7 @@ const listWatched: SelfServiceHandler = ({ c, authenticated }, { self: own }) =>
 
 /** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
-  return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
+  return changeWatchList(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
 export const selfServiceApi = new Hono<HonoEnv>()

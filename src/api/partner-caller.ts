@@ -13,7 +13,7 @@ import {
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
-import { type CallQuotaAccount, QuotaExceededError, type QuotaState } from "../domain/quota.ts";
+import { type CallQuotaAccount, type LimitState, QuotaExceededError } from "../domain/quota.ts";
 import type { AuthenticatedCall } from "../domain/verification.ts";
 import { setRateLimitHeaders } from "../http/context.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
@@ -144,7 +144,7 @@ function respondToError(error: unknown, { c, quota }: PartnerRequest): Response 
   );
 }
 
-function addQuotaHeaders(response: Response, state: QuotaState | undefined): Response {
+function addQuotaHeaders(response: Response, state: LimitState | undefined): Response {
   const { headers } = response;
   if (state !== undefined) setRateLimitHeaders(headers, state);
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");

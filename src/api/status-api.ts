@@ -1,7 +1,7 @@
 /** The public documents of the status lists (decision D15.1): each list, the list of lists, the offline pack. */
 
 import { Hono } from "hono";
-import { isoSeconds } from "../domain/clock.ts";
+import { isoFromSeconds } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
@@ -54,7 +54,7 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
         pack?.of.every((part, n) => part === of[n]) && Math.abs(now - pack.at) < ttlSeconds * 1000;
       if (pack !== undefined && isKept) return pack.document;
       const statusLists = [...(lists?.tokens.values() ?? [])];
-      const madeAt = isoSeconds(Math.floor(now / 1000));
+      const madeAt = isoFromSeconds(Math.floor(now / 1000));
       const note = checkpoint?.body ?? null;
       const content = { issuer, madeAt, jwks: JSON.parse(jwks), keyHistory, statusLists, checkpoint: note };
       pack = { of, at: now, document: publicDocument(JSON.stringify(content), "application/json") };

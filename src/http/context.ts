@@ -1,10 +1,10 @@
 /** The variables and functions that this service adds to Hono's context of a request. */
 import type { Context } from "hono";
 import { v7 as uuidv7 } from "uuid";
-import type { Call, CallObserver } from "../domain/calls.ts";
+import type { CallObserver, LoggedCall } from "../domain/calls.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { QuotaState } from "../domain/quota.ts";
+import type { LimitState } from "../domain/quota.ts";
 
 /** Facts about a request's connection, which `serve` passes to the app as Hono's bindings. */
 export type ConnectionInfo = {
@@ -51,7 +51,7 @@ export function readPathParameter(c: Context, name: string): string {
 }
 
 /** Sets the quota's headers: those of the contract (C15), and the standard RateLimit fields with minute and day. */
-export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
+export function setRateLimitHeaders(headers: Headers, state: LimitState): void {
   const policy = state.windows.map(({ name, limit, lasts }) => `"${name}";q=${limit};w=${lasts}`);
   const left = state.windows.map((window) => `"${window.name}";r=${window.left};t=${window.endsIn}`);
   headers.set("RateLimit-Policy", policy.join(", "));
@@ -62,7 +62,7 @@ export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
 }
 
 /** The facts of a call that handlers collect for the metrics and the access log. */
-export type CallTrace = { -readonly [Member in keyof Call]: Call[Member] };
+export type CallTrace = { -readonly [Member in keyof LoggedCall]: LoggedCall[Member] };
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 

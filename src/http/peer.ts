@@ -4,8 +4,8 @@
  */
 
 import ipaddr from "ipaddr.js";
-import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
-import { type IpAddress, isInside, type Network, parseIpAddress, parseNetwork } from "../domain/networks.ts";
+import { maxDerBytes, type PresentedCertificate, parseCertificate } from "../domain/certificates.ts";
+import { type IpAddress, type IpBlock, isInside, parseIpAddress, parseNetwork } from "../domain/networks.ts";
 
 /** A structured-field byte sequence (RFC 8941, 3.3.5) without parameters, as RFC 9440, 2.1 prescribes. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
@@ -25,7 +25,7 @@ export function parseClientCertHeader(value: string | null | undefined): Present
   if (base64 === undefined || base64.length > (maxDerBytes / 3) * 4) return null;
   const der = Buffer.from(base64, "base64");
   // Refuses base64 whose unused last bits are not 0: it would be a second text of the same certificate.
-  return der.toString("base64") === base64 ? readCertificate(der) : null;
+  return der.toString("base64") === base64 ? parseCertificate(der) : null;
 }
 
 /** A cache of IP addresses is emptied when it holds this many. */
@@ -100,7 +100,7 @@ function maskAddress({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
   return new ipaddr.IPv6(parts.map((part, at) => (at < bits / 16 ? part : 0)));
 }
 
-function findClient(peer: IpAddress, xForwardedFor: string, networks: readonly Network[]): IpAddress {
+function findClient(peer: IpAddress, xForwardedFor: string, networks: readonly IpBlock[]): IpAddress {
   let current = peer;
   // The loop is bounded, because the listener limits the bytes of a request's headers.
   for (const entry of xForwardedFor.split(",").reverse()) {

@@ -9,7 +9,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { readCertificate } from "../domain/certificates.ts";
+import { parseCertificate } from "../domain/certificates.ts";
 import { resolvesWithin } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
@@ -157,7 +157,7 @@ export async function listenOnPort(
 function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
   // Without a certificate the result is an empty object, and on a closed socket null.
   const peer = socket.getPeerCertificate() as { raw?: Uint8Array } | null;
-  return peer?.raw === undefined ? null : readCertificate(peer.raw);
+  return peer?.raw === undefined ? null : parseCertificate(peer.raw);
 }
 
 /** Checks that the key fits the certificate, because some runtimes report a wrong key only at the first handshake. */

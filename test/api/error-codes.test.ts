@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Call } from "../../src/domain/calls.ts";
+import type { LoggedCall } from "../../src/domain/calls.ts";
 import { publicCodeOf } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
 import { type ApiErrorCode, errorCodes } from "../../src/partner/error-codes.ts";
@@ -42,7 +42,7 @@ test.each(situations)("the service refuses with %s in this case: %s", async (cod
     const ids = [plain, refusedForm, problem].map((response) => response?.headers.get("X-Request-Id"));
     const last = ids.map((id) => on.calls.find(({ requestId }) => requestId === id));
     expect(last.map((call) => [call?.error, call?.status])).toEqual(new Array(3).fill([code, status]));
-    const { route, method } = last[0] as Call;
+    const { route, method } = last[0] as LoggedCall;
     if (isDescribed(route)) expect(codesOf(route, method, status)).toContain(code);
   }
   // Pages and the health document do not have the body of a refusal.

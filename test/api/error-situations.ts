@@ -1,6 +1,6 @@
 /** Lists the situations that cause each error code of the API. The compiler refuses a code without an entry. */
 import { createApp } from "../../src/app.ts";
-import type { Call } from "../../src/domain/calls.ts";
+import type { LoggedCall } from "../../src/domain/calls.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createIdempotentRunner } from "../../src/domain/idempotency.ts";
@@ -32,8 +32,8 @@ export async function openSituations() {
   const { operator, service } = world;
   const { partners } = operator.stores;
   const now = service.clock.now();
-  const calls: Call[] = [];
-  const observed = { ...service, onCall: (call: Call) => void calls.push(call) };
+  const calls: LoggedCall[] = [];
+  const observed = { ...service, onCall: (call: LoggedCall) => void calls.push(call) };
 
   async function partner(partnerId: string, changes: Partial<Partner>, expiresAt: number | null = null) {
     const like = { scopes: ["eligibility", "batch"], perMinute: 1_000, perDay: 1_000 } as const;

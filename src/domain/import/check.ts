@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { ImportStaging } from "../../store/staging.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
-import { statusesBefore, statusesOn, transitions } from "../events.ts";
+import { diffStatuses, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import { type ImportFormat, labelOfField } from "./fields.ts";
 import type { ImportDependencies } from "./import.ts";
@@ -208,5 +208,5 @@ function countEffect(row: RowEffect, { today, announce, tally }: CheckContext): 
   if (before === null) planned.inserted++;
   else planned.updated++;
   const after = statusesOn(content, today);
-  if (announce) planned.events += transitions(statusesBefore(before, after), after).length;
+  if (announce) planned.events += diffStatuses(statusesBefore(before, after), after).length;
 }

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { isCalendarDate } from "../clock.ts";
-import { suggestion } from "../did-you-mean.ts";
+import { suggestWord } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { createDateReader, type DateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
@@ -69,7 +69,7 @@ function describeMappingError(mapping: Mapping): string | null {
   ] as const) {
     const stranger = names.find((one) => fieldOfColumnName(one) === undefined);
     if (stranger === undefined) continue;
-    const meant = suggestion(stranger, Object.values(columnOfField));
+    const meant = suggestWord(stranger, Object.values(columnOfField));
     return `${member} names the column ${stranger}, which the register does not have${meant}`;
   }
   const fields = targets.map(({ column }) => fieldOfColumnName(column));
@@ -111,7 +111,7 @@ function describeUnreadableValue({ values, constants }: Mapping, dates: DateRead
     const [theirs, ours] = wrong;
     const known = hasFixedWords(field) ? registerWordsOf(field) : [];
     const should = known.length === 0 ? "no date" : `none of ${known.join(", ")}`;
-    return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestion(ours, known)}`;
+    return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestWord(ours, known)}`;
   }
   return null;
 }

@@ -5,7 +5,7 @@ import type { TeacherStore } from "../../store/teachers.ts";
 import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
-import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent, transitions } from "../events.ts";
+import { announcedStatuses, diffStatuses, type Statuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
 import { type HistoryEntry, planTeacherWrite } from "../teachers/store.ts";
@@ -154,5 +154,5 @@ export async function triggerRevocation(dependencies: {
 
 function causedBy({ set }: Edit, teacher: StoredTeacher, today: CalendarDate): EventType[] {
   const after = statusesOn({ ...teacher, ...set(teacher, today) }, today);
-  return transitions(announcedStatuses(teacher), after).map(({ eventType }) => eventType);
+  return diffStatuses(announcedStatuses(teacher), after).map(({ eventType }) => eventType);
 }

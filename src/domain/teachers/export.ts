@@ -5,7 +5,7 @@ import type { WatchStore } from "../../store/watches.ts";
 import { decodeAttestation } from "../attestation-check.ts";
 import type { Attestation } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
-import { type Clock, isoSeconds, isoTime } from "../clock.ts";
+import { type Clock, isoFromSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { RetentionState } from "../evidence/retention.ts";
 import { escapeFormula } from "../import/csv.ts";
@@ -108,7 +108,7 @@ const deletedNote = (from: number) =>
 function describeLookup(one: Attestation) {
   const { verificationId, partnerId, operation, purpose, status, eligible, reference } = one;
   return {
-    ...{ verificationId, partnerId, verifiedAt: isoSeconds(one.issuedAt) },
+    ...{ verificationId, partnerId, verifiedAt: isoFromSeconds(one.issuedAt) },
     ...{ operation, purpose, status, eligible, reference },
     context: one.context === null ? null : (JSON.parse(one.context) as object),
     // The result as signed for the partner; null for a statement, which signs a hash of its rows.
