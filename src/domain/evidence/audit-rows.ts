@@ -17,9 +17,14 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
+/** The newest header that was parsed. Usually the next attestation has the same header. */
+let parsed = { header: "", kid: undefined as unknown };
+
 /** Names the columns that contradict the JWS. An unreadable JWS counts as one wrong column, `jws`. */
 export function findContradictingColumns(row: AttestedRow): string[] {
-  const { kid } = parse(row.jws.split(".", 1)[0] ?? "") ?? {};
+  const header = row.jws.slice(0, Math.max(0, row.jws.indexOf(".")));
+  if (header !== parsed.header) parsed = { header, kid: parse(header)?.kid };
+  const { kid } = parsed;
   const claims = readSignedClaims(row.jws);
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
