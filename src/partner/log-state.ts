@@ -58,7 +58,7 @@ export function formatLogState(state: LogState): string {
 
 /**
  * Refuses a verified checkpoint if the remembered one has the same size and another root (`LOG_FORKED`). Trees of different
- * sizes are not compared: that needs a consistency proof, which the proof of an envelope does not contain.
+ * sizes are not compared: the comparison needs a consistency proof, which an envelope's proof does not contain.
  */
 export function findLogFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
   const seen = state.get(origin);

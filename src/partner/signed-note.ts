@@ -15,11 +15,10 @@ export const signatureTypes = { plain: 0x01, timestamped: 0x04 } as const;
 
 /** One signature line of a note, not verified. */
 export type NoteSignature = {
-  /** The name of the key that signed. */
   readonly name: string;
-  /** The key's id, eight lower-case hex digits. It differs for each key of a name and for each signature type. */
+  /** The key's id, eight lower-case hex digits. Each key of a name has another id for each type of signature. */
   readonly keyId: string;
-  /** The bytes after the id: a signature of 64 bytes; a timestamped one has 8 bytes of time before it. */
+  /** The bytes after the id: 64 bytes of signature, in a timestamped signature after 8 bytes of time. */
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
@@ -41,10 +40,10 @@ export type VerifierKey = {
 const publicKeyBytes = 32;
 const keyIdBytes = 4;
 
-/** The most signatures that are read; the format requires a reader to accept sixteen. */
+/** The most signatures that are read; the format requires a reader to accept at least sixteen. */
 const maxSignatures = 64;
 /** The longest note (in characters) that is read. Anybody can add signature lines to a note that a reader keeps. */
-const maxNoteLength = 64 * 1024;
+const maxNoteCharacters = 64 * 1024;
 
 const signatureLine = /^— (\S+) (\S+)$/u;
 const verifierKeyForm = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/u;
@@ -89,7 +88,7 @@ export function formatNote(text: string, signatures: readonly NoteSignature[]): 
   return `${text}\n${lines.join("")}`;
 }
 
-/** Refuses a proof or its checkpoint. */
+/** Makes the refusal of a malformed proof or checkpoint. */
 export function malformedProof(detail: string): Refusal {
   return refuse("PROOF_MALFORMED", detail);
 }
@@ -123,7 +122,7 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
 export function readNote(input: string | Uint8Array): SignedNote | Refusal {
   const note = typeof input === "string" ? input : decodeUtf8(input);
   if (note === null) return malformedProof("The checkpoint is not valid UTF-8.");
-  if (note.length > maxNoteLength) return malformedProof("The checkpoint is longer than any log writes.");
+  if (note.length > maxNoteCharacters) return malformedProof("The checkpoint is longer than any log writes.");
   if (forbiddenInNote.test(note) || !note.isWellFormed())
     return malformedProof("The checkpoint holds control characters.");
   const blank = note.lastIndexOf("\n\n");
