@@ -75,7 +75,7 @@ function errorAnswer({ statusCode, message }: JsonObject): string | null {
   return `an error answer (${statusCode}: ${meaning})`;
 }
 
-/** The other documents of the contract, each recognised by members that no other document has. */
+/** The contract's documents that are not envelopes, each recognised by members that no other document has. */
 const documents: readonly (readonly [string, readonly string[]])[] = [
   ["a key set (JWKS)", ["keys"]],
   ["the health document", ["service", "activeKid"]],

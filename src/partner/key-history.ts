@@ -170,7 +170,7 @@ function acceptLoggedBefore(compromisedSinceMs: number, loggedSeconds: number): 
  * @param seconds the Unix time of signing, which a thief can choose
  * @param loggedSeconds the Unix time of a checkpoint that covers the envelope; null without a proof
  */
-export function checkCompromise(window: KeyWindow | null, seconds: number, loggedSeconds: number | null) {
+export function checkKeyCompromise(window: KeyWindow | null, seconds: number, loggedSeconds: number | null) {
   if (window === null) return unknownCompromise;
   const { compromisedSinceMs } = window;
   if (compromisedSinceMs === null) return neverCompromised;

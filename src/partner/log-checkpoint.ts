@@ -8,13 +8,13 @@ import { decodeBase64Hash, encodeBase64 } from "./base64.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
   formatNote,
+  formatTimedMessage,
   keyIdOf,
-  malformedProof,
   type NoteSignature,
   readNote,
+  refuseProof,
   type SignedNote,
   signatureTypes,
-  timestampedMessage,
   type VerifierKey,
   verifyEd25519,
 } from "./signed-note.ts";
@@ -66,10 +66,10 @@ export function readTreeHead(text: string): TreeHead | Refusal {
   const lines = text.split("\n");
   const [origin = "", sizeText = "", rootText = "", ...more] = lines;
   if (lines.pop() !== "" || lines.length < 3 || lines.includes(""))
-    return malformedProof("The checkpoint's text is not an origin, a size and a root, a line each.");
+    return refuseProof("The checkpoint's text is not an origin, a size and a root, a line each.");
   const [size, root] = [parseDecimalCount(sizeText), decodeBase64Hash(rootText)];
-  if (size === null) return malformedProof("The checkpoint's size is no decimal number.");
-  if (root === null) return malformedProof("The checkpoint's root is not a hash in base64.");
+  if (size === null) return refuseProof("The checkpoint's size is no decimal number.");
+  if (root === null) return refuseProof("The checkpoint's root is not a hash in base64.");
   const extensions = more.slice(0, -1);
   return { origin, size, root, ...(extensions.length === 0 ? {} : { extensions }) };
 }
@@ -82,7 +82,7 @@ export function readTreeHead(text: string): TreeHead | Refusal {
 export async function signCheckpoint(head: TreeHead, seconds: number, key: CheckpointKey): Promise<string> {
   const text = formatTreeHead(head);
   const plain = await key.sign(new TextEncoder().encode(text));
-  const timed = await key.sign(timestampedMessage(text, seconds));
+  const timed = await key.sign(formatTimedMessage(text, seconds));
   const time = new Uint8Array(timeBytes);
   new DataView(time.buffer).setBigUint64(0, BigInt(seconds));
   const line = async (type: number, ...parts: Uint8Array[]): Promise<NoteSignature> => ({
@@ -114,12 +114,12 @@ async function verifyNoteTime(note: SignedNote, key: VerifierKey): Promise<numbe
   if (seconds === null) return null;
   const isSigned =
     (await verifyEd25519(key.publicKey, new TextEncoder().encode(note.text), plain)) &&
-    (await verifyEd25519(key.publicKey, timestampedMessage(note.text, seconds), timed.slice(timeBytes)));
+    (await verifyEd25519(key.publicKey, formatTimedMessage(note.text, seconds), timed.slice(timeBytes)));
   return isSigned ? seconds : null;
 }
 
 /**
- * Splits a log's origin. The origins of a service's later logs end in a number, the first log's does not (decision D13.4).
+ * Splits a log's origin. Each log of a service after the first has a number at the end of its origin (decision D13.4).
  * @param origin the first line of a checkpoint, or a key's name
  * @returns the origin of the service's first log, and the number of this log
  */

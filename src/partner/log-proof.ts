@@ -11,7 +11,7 @@ import { type Checkpoint, parseDecimalCount, verifyCheckpoint } from "./log-chec
 import { findLogFork, type LogState } from "./log-state.ts";
 import { isSameHash, leafHashOfAttestation, rootOfInclusionProof } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { malformedProof, readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
+import { readNote, readVerifierKey, refuseProof, type VerifierKey } from "./signed-note.ts";
 import {
   type CheckOutcome,
   type ClockOptions,
@@ -42,7 +42,7 @@ export type LogProofOptions = ClockOptions & {
 };
 
 /** The proved entry of an envelope in the log. */
-export type LogFinding = {
+export type LoggedEntry = {
   readonly evidence: LogEvidence;
   readonly checkpoint: Checkpoint;
   readonly outcome: CheckOutcome;
@@ -60,17 +60,17 @@ function removeExtraLine(lines: readonly string[]): readonly string[] | Refusal 
   if (!first.startsWith("extra ")) return lines;
   const bytes = decodeBase64(first.slice("extra ".length));
   return bytes === null || bytes.length === 0
-    ? malformedProof("The proof's extra data is not base64.")
+    ? refuseProof("The proof's extra data is not base64.")
     : lines.slice(1);
 }
 
 function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusal {
   const [indexLine = "", ...path] = lines;
   const index = indexLine.startsWith("index ") ? parseDecimalCount(indexLine.slice("index ".length)) : null;
-  if (index === null) return malformedProof("The proof does not say which entry of the log it is of.");
-  if (path.length > maxHashes) return malformedProof("The proof has more hashes than any tree is high.");
+  if (index === null) return refuseProof("The proof does not say which entry of the log it is of.");
+  if (path.length > maxHashes) return refuseProof("The proof has more hashes than any tree is high.");
   const hashes = path.map(decodeBase64Hash).filter((hash) => hash !== null);
-  if (hashes.length < path.length) return malformedProof("A line of the proof is not a hash in base64.");
+  if (hashes.length < path.length) return refuseProof("A line of the proof is not a hash in base64.");
   return { index, hashes };
 }
 
@@ -122,7 +122,7 @@ function explainByMailChange(refusal: Refusal, text: string): Refusal {
 function readProof(text: string): WrittenProof | Refusal {
   if (!text.startsWith(firstLine)) return refuse("PROOF_UNREADABLE");
   const blank = text.indexOf("\n\n");
-  if (blank === -1) return malformedProof("The proof ends before its checkpoint.");
+  if (blank === -1) return refuseProof("The proof ends before its checkpoint.");
   const lines = removeExtraLine(text.slice(firstLine.length, blank).split("\n"));
   if (lines instanceof Refusal) return lines;
   const path = readPath(lines);
@@ -140,7 +140,7 @@ async function openProof(
   latestSeconds: number,
 ): Promise<LogProof> {
   const given = typeof source === "string" ? source : decodeProofFile(source);
-  if (given === null) return { refusal: malformedProof("The proof is not valid UTF-8.") };
+  if (given === null) return { refusal: refuseProof("The proof is not valid UTF-8.") };
   const text = addLastLineFeed(given);
   const written = readProof(text);
   if (written instanceof Refusal) return { refusal: explainByMailChange(written, text) };
@@ -178,7 +178,7 @@ export async function openLogProof(source: string | Uint8Array, options: LogProo
  * @returns the entry in the log; the refusal of the proof, or `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
  * @throws DOMException when this machine has no WebCrypto
  */
-export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
+export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<LoggedEntry | Refusal> {
   if (proof.refusal !== null) return proof.refusal;
   const { index, hashes, checkpoint } = proof;
   const { origin, size, seconds } = checkpoint;
@@ -191,7 +191,7 @@ export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<
     hashes,
   });
   if (root === null)
-    return malformedProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
+    return refuseProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
   if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");
   const checkpointAt = formatUnixSeconds(seconds);
   const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;

@@ -1,6 +1,6 @@
 /**
  * The log state of a reader: the largest checkpoint seen of each log (decision D13.6). A log that shows another tree of the
- * same size was rewritten, and the two signed notes prove it. The caller reads and writes the file.
+ * same size was rewritten, and the two signed notes prove the change. The caller reads and writes the file.
  */
 
 import { type Checkpoint, readTreeHead, type TreeHead } from "./log-checkpoint.ts";
@@ -70,7 +70,7 @@ export function findLogFork({ origin, size, root }: TreeHead, state: LogState): 
  * Remembers a checkpoint if it is larger than the remembered one of its log.
  * @param checkpoint a verified checkpoint that `findLogFork` accepted
  * @param note the checkpoint's signed note
- * @returns the given state if the log has not grown
+ * @returns the new state, or the given state if the log has not grown
  */
 export function rememberCheckpoint(
   state: LogState,

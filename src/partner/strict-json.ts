@@ -1,7 +1,7 @@
 /**
  * Reads strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): a text that two parsers could read differently is refused.
  * Refused are duplicate members (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes that are not
- * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, more than `maxJsonValues`.
+ * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, over `maxJsonValues` values.
  */
 
 import { Refusal, type RefusalReason, refuse } from "./reasons.ts";

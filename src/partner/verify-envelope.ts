@@ -20,9 +20,9 @@ import {
   readJwsPart,
   splitCompactJws,
 } from "./jws.ts";
-import { checkCompromise, checkKeyWindow, keyHistoryJwsType } from "./key-history.ts";
+import { checkKeyCompromise, checkKeyWindow, keyHistoryJwsType } from "./key-history.ts";
 import type { KeyInSet, KeySet } from "./key-set.ts";
-import { type LogFinding, type LogProof, verifyLogEntry } from "./log-proof.ts";
+import { type LoggedEntry, type LogProof, verifyLogEntry } from "./log-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { verifyRsaSignature } from "./rsa-key.ts";
 import {
@@ -67,7 +67,7 @@ type Signed = {
   readonly issuedAt: number;
   /** The key id in the header. */
   readonly kid: string;
-  /** The opened status lists; null if no list was given. */
+  /** The verified status lists, and the refusals of the others; null if no list was given. */
   readonly lists: readonly (StatusList | Refusal)[] | null;
 };
 
@@ -165,8 +165,8 @@ async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLi
 }
 
 /** Checks that the key was not compromised, and was in use, at `issuedAt`, which is the claim `iat`. */
-function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LogFinding | null): void {
-  const checked = checkCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null);
+function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LoggedEntry | null): void {
+  const checked = checkKeyCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null);
   const { outcome, warnings, precedesCompromise } = list.read("compromise", checked);
   list.add("compromise", outcome);
   list.found.warnings = warnings;

@@ -102,7 +102,7 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
-/** A statement's claims, checked for their types only. Issuer, audience and times are compared later. */
+/** A statement's claims. Their types are checked; issuer, audience and times are compared later. */
 type StatementClaims = SharedClaims & Omit<StatementContent, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isInteger(value) && Number(value) >= 0;

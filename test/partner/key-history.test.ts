@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  checkCompromise,
+  checkKeyCompromise,
   checkKeyWindow,
   type KeyHistory,
   type KeyWindow,
@@ -113,7 +113,7 @@ test("a key may sign from the second of its activation to the second of its reti
 
 test("a compromise applies from its second on, unless the log had the signature before", () => {
   const foundAt = (seconds: number, logged: number | null, since: number | null = 15_500) => {
-    const found = checkCompromise(window({ compromisedSinceMs: since }), seconds, logged);
+    const found = checkKeyCompromise(window({ compromisedSinceMs: since }), seconds, logged);
     return "reason" in found ? found.detail : [found.warnings.length, found.precedesCompromise];
   };
   expect([foundAt(14, null), foundAt(14, 15), foundAt(16, 14), foundAt(16, null, null)]).toEqual([

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { Refusal } from "../../src/partner/reasons.ts";
 import {
   formatNote,
+  formatTimedMessage,
   formatVerifierKey,
   keyIdOf,
   readNote,
   readVerifierKey,
-  timestampedMessage,
   verifyEd25519,
 } from "../../src/partner/signed-note.ts";
 
@@ -100,7 +100,7 @@ test("a signed note must be UTF-8, and a byte order mark is part of its text", (
 });
 
 test("a timestamped signature of a note covers its time", () => {
-  expect(new TextDecoder().decode(timestampedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
+  expect(new TextDecoder().decode(formatTimedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
 });
 
 test("a log's verifier key is written exactly as it was read", async () => {
