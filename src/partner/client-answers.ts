@@ -10,7 +10,7 @@ import type { Verification } from "./verification.ts";
 import type { VerifyOptions } from "./verify-envelope.ts";
 
 /** The options by which a client verifies answers. */
-export type ClientVerification = {
+export type ClientVerifyOptions = {
   /** The service's issuer, from the operator. */
   readonly issuer: string;
   /** Your partner id. */
@@ -39,7 +39,7 @@ const wellKnown = "/v1/inter-agency/.well-known";
 /** Fetches the service's key set, and its key history, which names the compromised keys. */
 async function fetchKeys(
   connection: Connection,
-  { issuer, anchor }: ClientVerification,
+  { issuer, anchor }: ClientVerifyOptions,
   signal: AbortSignal | undefined,
 ): Promise<KeySet> {
   const fetchText = async (name: string) => {
@@ -70,7 +70,7 @@ const isUsable = ({ refusal }: KeySet) => refusal === null;
  * Creates the function that verifies the signed values of an answer.
  * @returns a function that throws ClientError ENVELOPE_REFUSED if a value is not valid
  */
-export function createAnswerVerifier(connection: Connection, options: ClientVerification) {
+export function createAnswerVerifier(connection: Connection, options: ClientVerifyOptions) {
   const { issuer, audience, keys: given } = options;
   const keysFor = cacheKeys((signal) => fetchKeys(connection, options, signal));
   return async <V extends Verification>(

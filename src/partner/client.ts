@@ -14,7 +14,7 @@ import type {
 import { toHex } from "./bytes.ts";
 import {
   type Answer,
-  type ClientVerification,
+  type ClientVerifyOptions,
   createAnswerVerifier,
   findAnswerMismatch,
   findStatementMismatch,
@@ -38,7 +38,7 @@ import { verifyStatement } from "./verify-statement.ts";
 
 export type ClientOptions = ConnectionOptions & {
   /** How answers are verified before you get them; without `verify`, answers are returned unverified. */
-  readonly verify?: ClientVerification;
+  readonly verify?: ClientVerifyOptions;
 };
 
 export type CallOptions = {
@@ -167,7 +167,7 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** Creates the functions that make calls with signed answers. */
-function signedCalls(connection: Connection, options: ClientVerification | undefined) {
+function signedCalls(connection: Connection, options: ClientVerifyOptions | undefined) {
   const verify = options === undefined ? null : createAnswerVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
     unusableAnswerError("ANSWER_MISMATCH", message, received);

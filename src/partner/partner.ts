@@ -42,7 +42,7 @@ export {
   type PageOptions,
   type StatementAnswer,
 } from "./client.ts";
-export type { Answer, ClientVerification } from "./client-answers.ts";
+export type { Answer, ClientVerifyOptions } from "./client-answers.ts";
 export {
   type CallInfo,
   ClientError,
