@@ -75,7 +75,7 @@ function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusa
 }
 
 /** Writes a number of log entries, such as `1 entry`. */
-export function countEntries(size: number): string {
+export function formatEntries(size: number): string {
   return size === 1 ? "1 entry" : `${size} entries`;
 }
 
@@ -194,7 +194,7 @@ export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<
     return refuseProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
   if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");
   const checkpointAt = formatUnixSeconds(seconds);
-  const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;
+  const detail = `Entry ${index} of the log ${origin}, which had ${formatEntries(size)} on ${checkpointAt}.`;
   const evidence = { origin, index, size, checkpointAt, precedesCompromise: false };
   return { evidence, checkpoint, outcome: passedCheck(detail) };
 }

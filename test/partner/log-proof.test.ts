@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { encodeBase64 } from "../../src/partner/base64.ts";
-import { countEntries, formatLogProof, openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
+import { formatEntries, formatLogProof, openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { vkey } from "../fixtures/log-notes.ts";
 import { checkpoints, honestProof, leaves, log } from "../fixtures/log-world.ts";
@@ -24,7 +24,7 @@ test("a log proof is written exactly as it was read", async () => {
     note,
   } as never);
   expect(await openedWith(Buffer.from(proof))).toMatchObject({ refusal: null } as never);
-  expect([1, 2].map(countEntries)).toEqual(["1 entry", "2 entries"]);
+  expect([1, 2].map(formatEntries)).toEqual(["1 entry", "2 entries"]);
 });
 
 test("openLogProof accepts a log proof with extra data, and a log proof with 53 hashes, the most that a tree needs", async () => {
