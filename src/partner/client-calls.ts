@@ -27,7 +27,7 @@ export class ClientError extends Error {
   readonly code: ClientErrorCode;
   /** The HTTP status of the last answer; null if no answer came. */
   readonly status: number | null = null;
-  /** The request id of the last answer, for questions to the operator; null if there is none. */
+  /** The request id of the last answer, for questions to the operator; null if the answer has no id. */
   readonly requestId: string | null = null;
   /** The wait that the service asks for before a retry; null if it asks for none. */
   readonly retryAfterSeconds: number | null = null;

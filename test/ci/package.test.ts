@@ -187,7 +187,7 @@ test("the package's command tvs-verify prints its own name, its options and its 
   expect((await run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test("on an old Node, the package's command and module print the Node version that they need", async () => {
+test("the package's command and module print the Node version that they need if the Node is too old", async () => {
   const version = 'Object.defineProperty(process.versions, "node", { value: "16.20.2" });';
   const old = place("old.cjs", `${version}\ndelete globalThis.crypto;\n`);
   const complaining = 'import("tvs-partner").catch((error) => console.log(error.message));\n';

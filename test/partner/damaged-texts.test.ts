@@ -170,7 +170,7 @@ test("findTextDamage returns null for a whole signature, a short signature, and 
   expect(findTextDamage(`> abc.${payload}.${tail}`)).toBeNull();
 });
 
-test("only texts and files of up to a mebibyte are searched for damage", () => {
+test("a text or file is searched for damage only if its size is at most a mebibyte", () => {
   const mebibyte = 1024 * 1024;
   const isFound = (length: number) => {
     const text = `> ${signature}`.padEnd(length);

@@ -101,7 +101,7 @@ test.each([
   ["INPUT_NOT_UTF8", 1, false],
   ["INPUT_TOO_LARGE", 1, false],
 ] as [JsonReason, number, boolean][])(
-  "for a text that was refused with %s and has %d characters, isJsonThoughRefused returns %p",
+  "isJsonThoughRefused, given the refusal %s of a text of %d characters, returns %p",
   (reason, length, was) => expect(isJsonThoughRefused(" ".repeat(length), refuse(reason))).toBe(was),
 );
 
