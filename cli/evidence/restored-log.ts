@@ -7,7 +7,7 @@ import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/
 import { readCheckpointHead } from "../../src/domain/evidence/log.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { splitLogOrigin } from "../../src/partner/log-checkpoint.ts";
-import { countEntries } from "../../src/partner/log-proof.ts";
+import { formatEntries } from "../../src/partner/log-proof.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/evidence/log.ts";
@@ -88,11 +88,11 @@ export function describeRestoredLog(log: RestoredLog | null, backup: BackupFacts
   const has =
     backup === null
       ? "the backup has none"
-      : `the backup has ${countEntries(backup.entries)} of ${backup.origin}`;
+      : `the backup has ${formatEntries(backup.entries)} of ${backup.origin}`;
   const known =
     previousSize === null
       ? "no checkpoint of it is known"
-      : `checkpoints were signed for ${countEntries(previousSize)} of ${previousOrigin}, and ${lost} of them are not in the backup`;
+      : `checkpoints were signed for ${formatEntries(previousSize)} of ${previousOrigin}, and ${lost} of them are not in the backup`;
   return [
     `The evidence log does not go on as it was: ${has}, ${known}. It goes on as ${origin}, with a key of its own; give that (tvs log key) to all who verify or check the log. What the old key has proven stays proven.`,
   ];
