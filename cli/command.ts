@@ -9,7 +9,7 @@ import {
   readServeConfig,
   type ServeConfig,
 } from "../src/config.ts";
-import { suggestion } from "../src/domain/did-you-mean.ts";
+import { suggestWord } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { OpenedRegister } from "./open.ts";
 import { addServiceSettings, refuseForeignFolder } from "./register/register.ts";
@@ -174,7 +174,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     // Only the first sentence of Node's message fits: it names the option. The others give advice for Node programs.
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
-    const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
+    const meant = unknown === undefined ? "" : suggestWord(unknown, Object.keys(options), "--");
     throw new TvsError("USAGE", `${sentence}${meant}${meant === "" ? ";" : ""} --help shows its options`);
   }
   if (variadic || positionals.length <= operands.length) return;

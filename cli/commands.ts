@@ -1,5 +1,5 @@
 import { runCommand } from "citty";
-import { suggestion } from "../src/domain/did-you-mean.ts";
+import { suggestWord } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import {
   argsOf,
@@ -108,9 +108,9 @@ async function findCommand(words: readonly string[]) {
     if (command.run !== undefined && hasOperand) break;
     // A suggestion is more helpful than the list of all commands, so the list is the last choice.
     const meant =
-      suggestion(name, Object.keys(table)) ||
+      suggestWord(name, Object.keys(table)) ||
       (await suggestionBelow(name, table)) ||
-      (parents.length === 0 ? suggestion(name, ["version"], "--") : "") ||
+      (parents.length === 0 ? suggestWord(name, ["version"], "--") : "") ||
       `; its commands: ${Object.keys(table).join(", ")}`;
     throw new TvsError("USAGE", `${["tvs", ...parents].join(" ")} has no command "${name}"${meant}`);
   }
@@ -125,7 +125,7 @@ function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly s
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
     return `${path} needs a command: ${Object.keys(subCommandsOf(group)).join(", ")}`;
   // Only common options may come before a command.
-  const meant = suggestion(name, Object.keys(commonArgs), "--").replace(/\?$/, "");
+  const meant = suggestWord(name, Object.keys(commonArgs), "--").replace(/\?$/, "");
   return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
 

@@ -1,19 +1,19 @@
 import { basename, dirname } from "node:path";
 import { createStream } from "rotating-file-stream";
-import type { Call } from "./domain/calls.ts";
+import type { LoggedCall } from "./domain/calls.ts";
 import { isoTime, timeOfUuid } from "./domain/clock.ts";
 import { resolvesWithin } from "./domain/deadline.ts";
 import { log } from "./logger.ts";
 
 /** A file that reaches this size is renamed, and a new file is begun. */
 const fileSize = "64M";
-/** How many renamed files are kept. With the current file: 768 MiB of partners' calls and 256 MiB of other calls. */
+/** The numbers of renamed files that are kept. All files together: 768 MiB of partners' calls, 256 MiB of other calls. */
 const keptFiles = { partners: 11, others: 3 };
 /** Lines are collected for this long, so that a busy service writes to the disk less often. */
 const gatherMs = 200;
 /** The most characters that wait for a slow disk; further lines are dropped. */
 const maxWaiting = 8 * 1024 ** 2;
-/** How long a service that stops waits until the last lines are written. */
+/** The longest time that `close` waits for the last lines to be written. */
 const closeMs = 2_000;
 
 /**
@@ -23,10 +23,10 @@ const closeMs = 2_000;
  *   anybody can make so many of them that older files are deleted
  */
 export function openAccessLog(file: string, size = fileSize) {
-  const partners = openLines(file, { size, rotate: keptFiles.partners });
-  const others = openLines(file.replace(/\.log$/, "-others.log"), { size, rotate: keptFiles.others });
+  const partners = openRotatingFile(file, { size, rotate: keptFiles.partners });
+  const others = openRotatingFile(file.replace(/\.log$/, "-others.log"), { size, rotate: keptFiles.others });
   return {
-    observe(call: Call): void {
+    observe(call: LoggedCall): void {
       (call.partnerId === null ? others : partners).write(lineOf(call));
     },
     async close(): Promise<void> {
@@ -35,7 +35,8 @@ export function openAccessLog(file: string, size = fileSize) {
   };
 }
 
-function lineOf({ requestId, ms, route, method, status, partnerId, keyId, error, replayed }: Call): string {
+function lineOf(call: LoggedCall): string {
+  const { requestId, ms, route, method, status, partnerId, keyId, error, replayed } = call;
   const time = isoTime(timeOfUuid(requestId) ?? 0);
   const rounded = Math.round(ms * 10) / 10;
   const line = { time, route, method, status, partnerId, keyId, requestId, ms: rounded, error, replayed };
@@ -43,7 +44,7 @@ function lineOf({ requestId, ms, route, method, status, partnerId, keyId, error,
 }
 
 /** Opens one rotating file. While the disk fails, lines are lost; the service's log reports this once. */
-function openLines(file: string, limits: { size: string; rotate: number }) {
+function openRotatingFile(file: string, limits: { size: string; rotate: number }) {
   let stream: ReturnType<typeof createStream> | undefined;
   let waiting = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -62,7 +63,7 @@ function openLines(file: string, limits: { size: string; rotate: number }) {
       if (stream === opened) stream = undefined;
       report(String(error));
     });
-    // A killed service may have left half a line, which must not be continued.
+    // A killed service may have left half a line. The line end keeps the next line apart from it.
     opened.write("\n");
     return opened;
   }

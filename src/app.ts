@@ -16,7 +16,7 @@ export function createApp(service: Service, options: AppOptions): Hono<HonoEnv> 
   const app = new Hono<HonoEnv>();
   app.onError(sendFailure);
   app.notFound((c) => sendFailure(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
-  app.use(accompany(createParts(service, options)));
+  app.use(createCallMiddleware(createApiDependencies(service, options)));
   for (const { cors, pattern } of routes) if (cors) app.options(pattern, answerPreflight);
   for (const { at, app: resource } of mountedApps) app.route(at, resource);
   refuseOtherMethods(app);
@@ -26,7 +26,7 @@ export function createApp(service: Service, options: AppOptions): Hono<HonoEnv> 
 const routesByPattern = new Map(routes.map((route) => [route.pattern, route]));
 
 /** Makes the middleware that gives each call its trace and the service's parts, and each answer the common headers. */
-function accompany(parts: ApiDependencies): MiddlewareHandler<HonoEnv> {
+function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv> {
   const { service } = parts;
   return async (c, next) => {
     // The log has the route's pattern, not the path: a path may contain a person's number.
@@ -46,10 +46,10 @@ function accompany(parts: ApiDependencies): MiddlewareHandler<HonoEnv> {
   };
 }
 
-/** One year (RFC 6797), because some partners call once a year. A proxy that ends TLS has to add its own header. */
+/** The header's value: one year (RFC 6797), because some partners call once a year. A proxy that ends TLS adds its own. */
 const strictTransport = "max-age=31536000";
 
-function createParts(service: Service, options: AppOptions): ApiDependencies {
+function createApiDependencies(service: Service, options: AppOptions): ApiDependencies {
   const evidence = createEvidenceLogDocuments(service);
   return {
     service,
@@ -66,7 +66,7 @@ function createParts(service: Service, options: AppOptions): ApiDependencies {
 const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
 const answerPreflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"] });
 
-/** Answers 405 on every path that has a route, for the methods that it does not have. */
+/** Answers 405 if a path has routes, but no route for the request's method. */
 function refuseOtherMethods(app: Hono<HonoEnv>): void {
   for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));

@@ -14,13 +14,13 @@ import {
   storedNameOf,
 } from "./domain/settings.ts";
 
-/** The environment variables, which a command passes in; only this file interprets them. */
+/** The environment variables. Each command passes them to this file, and only this file interprets them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-/** A command line's flags, by their long names. A flag that was not given is absent or undefined. */
+/** A command line's options, by their long names. An option that was not given is absent or undefined. */
 export type CommandLineOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export type LibsqlServerAddress = {
-  /** Only `libsql://`, `http://` or `https://`, host and port: it contains no secret, so it may be shown. */
+  /** `libsql://`, `http://` or `https://` with host and port. The URL contains no secret, so commands print it. */
   readonly url: string;
   readonly token?: string | undefined;
 };
@@ -30,85 +30,85 @@ type DatabaseAddress =
 
 export type Config = ReturnType<typeof readCommandConfig>;
 export type ServeConfig = ReturnType<typeof readServeConfig>;
-/** Which engine signs; `auto`: a test and a measurement at the start choose it. */
+/** The setting for the engine that signs. With `auto`, a test and a measurement at the start choose the engine. */
 export type SigningEngineChoice = Config["signingEngine"];
 
 /**
- * Reads the settings that every command has: a flag wins over its environment variable. A setting that the database
+ * Reads the settings that every command has: an option wins over its environment variable. A setting that the database
  * stores is undefined unless this command line or environment sets it.
- * @throws TvsError CONFIG_INVALID that names the flag and its variable
+ * @throws TvsError CONFIG_INVALID that names the option and its variable
  */
-export function readCommandConfig(flags: CommandLineOptions, environment: Environment) {
-  const given = read({ ...registerAccessSettings, ...sharedSettings }, flags, environment);
+export function readCommandConfig(options: CommandLineOptions, environment: Environment) {
+  const given = readSettings({ ...registerAccessSettings, ...sharedSettings }, options, environment);
   const { data, database: address, databaseToken, cryptoMb, ...config } = given;
   const { sandbox, keepAttestations } = config;
   if (keepAttestations !== undefined) parseRetention(keepAttestations);
   const dataDir = resolve(data);
-  const database = databaseAddress(address ?? `file:${join(dataDir, usualFile(sandbox))}`, databaseToken);
+  const database = databaseAddress(address ?? `file:${join(dataDir, defaultFile(sandbox))}`, databaseToken);
   return Object.freeze({
     ...config,
     dataDir,
     database,
-    masterKeyFile: masterKeyFile(dataDir, database, sandbox),
-    accessLogFile: ownFile("access.log", { dataDir, database, sandbox }),
-    /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
+    masterKeyFile: masterKeyPathOf(dataDir, database, sandbox),
+    accessLogFile: serviceFileOf("access.log", { dataDir, database, sandbox }),
+    /** The path of Intel's crypto_mb library; if undefined, the folders of Linux distributions are searched. */
     cryptoMbFile: cryptoMb === undefined ? undefined : resolve(cryptoMb),
-    /** The operator's name, and the flag or variable that had it; undefined if none had a name. */
-    operator: namedOperator(flags, environment),
+    /** The operator's name, and the option or variable that has the name; undefined if none has one. */
+    operator: findOperator(options, environment),
   });
 }
 
 /**
- * Reads the settings of `serve`: from a flag, else its environment variable, else what `tvs init` stored.
+ * Reads each setting of `serve` from its option, else its environment variable, else from what `tvs init` stored.
  * @throws TvsError CONFIG_INVALID
  */
 export function readServeConfig(
-  flags: CommandLineOptions,
+  options: CommandLineOptions,
   environment: Environment,
   remembered: ReadonlyMap<string, string> = new Map(),
 ) {
-  const given = read(serveSettings, flags, environment, remembered);
+  const given = readSettings(serveSettings, options, environment, remembered);
   const { trustedProxy, tlsPort, tlsCert, tlsKey, ...serving } = given;
-  const config = readCommandConfig(flags, environment);
+  const config = readCommandConfig(options, environment);
   return Object.freeze({
     ...config,
     ...serving,
-    /** How many signer threads there are beside the main thread. */
+    /** The number of signer threads, in addition to the main thread. */
     signers: serving.signers ?? Math.min(maxSignerThreads, availableParallelism() - 1),
     /** IP addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: trustedProxy,
-    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined without one. */
+    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined if the console is off. */
     adminPort: serving.adminPort ?? (config.sandbox ? 0 : undefined),
-    tls: tlsOptions(tlsPort, tlsCert, tlsKey),
+    tls: readTlsOptions(tlsPort, tlsCert, tlsKey),
   });
 }
 
-type Table = Readonly<Record<string, SettingRow>>;
-/** The values of a table of settings. One that `serve` stores may be undefined: its default is applied only later. */
-type Values<T extends Table> = {
+type SettingsTable = Readonly<Record<string, SettingRow>>;
+/** The values of a table of settings. A setting that `serve` stores may be undefined, because its default applies later. */
+type SettingValues<T extends SettingsTable> = {
   readonly [N in keyof T]: T[N] extends { usual: string; remembered?: "init" }
     ? v.InferOutput<T[N]["kind"]>
     : v.InferOutput<T[N]["kind"]> | undefined;
 };
 
-function read<T extends Table>(
+function readSettings<T extends SettingsTable>(
   table: T,
-  flags: CommandLineOptions,
+  options: CommandLineOptions,
   environment: Environment,
   remembered: ReadonlyMap<string, string> = new Map(),
-): Values<T> {
+): SettingValues<T> {
   const values = Object.entries<SettingRow>(table).map(([name, { kind, usual, remembered: by }]) => {
     const option = optionNameOf(name);
     const variable = envVariableOf(option);
-    const given = flags[option] ?? environment[variable];
+    const given = options[option] ?? environment[variable];
     const other = by === "serve" ? undefined : (by && remembered.get(storedNameOf(name))) || usual;
     const value = given === undefined || given === "" ? other : given;
-    return [name, value === undefined ? undefined : parse(kind, value, `--${option} (${variable})`)];
+    return [name, value === undefined ? undefined : parseSetting(kind, value, `--${option} (${variable})`)];
   });
   return Object.fromEntries(values);
 }
 
-function parse(kind: SettingRow["kind"], value: unknown, name: string): unknown {
+function parseSetting(kind: SettingRow["kind"], value: unknown, name: string): unknown {
   try {
     return v.parse(kind, value, { abortPipeEarly: true });
   } catch (error) {
@@ -116,15 +116,15 @@ function parse(kind: SettingRow["kind"], value: unknown, name: string): unknown 
   }
 }
 
-function namedOperator({ by }: CommandLineOptions, { TVS_OPERATOR, SUDO_USER }: Environment) {
+function findOperator({ by }: CommandLineOptions, { TVS_OPERATOR, SUDO_USER }: Environment) {
   if (typeof by === "string") return { name: by, source: "--by" };
   if (TVS_OPERATOR) return { name: TVS_OPERATOR, source: "TVS_OPERATOR" };
   return SUDO_USER ? { name: SUDO_USER, source: "SUDO_USER" } : undefined;
 }
 
 /**
- * Reads the address of the database. It refuses a server's path, which the client would ignore, and credentials:
- * TVS_DATABASE_TOKEN has them.
+ * Reads the address of the database. A server's URL is refused if it has a path, which the client would ignore, or
+ * credentials, which belong in TVS_DATABASE_TOKEN.
  */
 function databaseAddress(address: string, token: string | undefined): DatabaseAddress {
   const refused = (problem: string) =>
@@ -141,42 +141,42 @@ function databaseAddress(address: string, token: string | undefined): DatabaseAd
   throw refused(`be the address of a libSQL server without user, path or query, ${example}`);
 }
 
-function usualFile(sandbox: boolean): string {
+function defaultFile(sandbox: boolean): string {
   return sandbox ? "sandbox.db" : "tvs.db";
 }
 
-/** Whether the database is the default file of the data folder, so that a command finds it without `--database`. */
+/** Returns true if the database is the default file of the data folder, which commands find without `--database`. */
 export function hasDefaultDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
   const { dataDir, database } = config;
-  return database.kind === "file" && database.file === join(dataDir, usualFile(config.sandbox));
+  return database.kind === "file" && database.file === join(dataDir, defaultFile(config.sandbox));
 }
 
-/** The path of the master key. A sandbox has its own, which cannot decrypt anything of a live register. */
-function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: boolean): string {
+/** Returns the path of the master key. A sandbox has its own master key, which decrypts nothing of a live register. */
+function masterKeyPathOf(dataDir: string, database: DatabaseAddress, sandbox: boolean): string {
   const folder = database.kind === "file" ? dirname(database.file) : dataDir;
   const isSandbox = sandbox || (database.kind === "file" && basename(database.file) === "sandbox.db");
   return join(folder, isSandbox ? "sandbox-master.key" : "master.key");
 }
 
-/** The path of the evidence log's pinned checkpoint, beside the master key (decision D13.3). */
+/** Returns the path of the evidence log's pinned checkpoint, beside the master key (decision D13.3). */
 export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
 export function consolePortPathOf(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
-  return ownFile("console", config);
+  return serviceFileOf("console", config);
 }
 
 type Location = { readonly dataDir: string; readonly database: DatabaseAddress; readonly sandbox: boolean };
 
-/** The path of a service's own file. Databases may share a data folder, so the name begins with the database's. */
-function ownFile(name: string, { dataDir, database, sandbox }: Location): string {
-  const file = database.kind === "file" ? basename(database.file) : usualFile(sandbox);
+/** Returns the path of a file of one service. Its name begins with the database's, because databases may share a folder. */
+function serviceFileOf(name: string, { dataDir, database, sandbox }: Location): string {
+  const file = database.kind === "file" ? basename(database.file) : defaultFile(sandbox);
   const prefix = file.replace(/\.db$/, "");
   return join(dataDir, prefix === "tvs" ? name : `${prefix}-${name}`);
 }
 
-function tlsOptions(port?: number, certFile?: string, keyFile?: string) {
+function readTlsOptions(port?: number, certFile?: string, keyFile?: string) {
   if (port === undefined && certFile === undefined && keyFile === undefined) return undefined;
   if (port !== undefined && certFile !== undefined && keyFile !== undefined)
     return { port, certFile, keyFile };

@@ -18,13 +18,13 @@ type Functions<T extends Record<string, Signature>> = {
 
 export type CLibrary<T extends Record<string, Signature>> = {
   readonly functions: Functions<T>;
-  /** The memory address of an array. It does not keep the array alive: the caller must, while C uses the address. */
+  /** Returns the memory address of an array. The caller must keep the array alive while C uses the address. */
   addressOf(array: Uint8Array | BigUint64Array): Address;
-  /** The memory address of an array as a number, to be stored in memory where C expects a pointer to a pointer. */
+  /** Returns an array's memory address as a number, which the caller writes into an array of pointers for C. */
   numberOf(array: Uint8Array | BigUint64Array): bigint;
 };
 
-/** Where Linux distributions install libraries. Absolute, since for a bare name Bun also searches the working directory. */
+/** The folders of Linux distributions' libraries. A bare name would not do: Bun also seeks it in the working folder. */
 const libraryFolders = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"].flatMap((folder) =>
   ["/usr", "", "/usr/local"].map((root) => `${root}/${folder}`),
 );
@@ -44,13 +44,13 @@ export async function openCLibrary<const T extends Record<string, Signature>>(
   functions: T,
 ): Promise<CLibrary<T>> {
   if (!isAbsolute(file)) throw new Error("a library is opened by its whole path");
-  // The other runtime's interface must not be loaded: it does not exist here.
+  // Each runtime has only its own interface, so loading the other one would fail.
   if ("Bun" in globalThis) return openWithBun(file, functions);
   if ("Deno" in globalThis) return openWithDeno(file, functions);
   throw new Error("this runtime has no foreign function interface");
 }
 
-/** Makes bytes whose memory address never changes: Bun moves a small array's bytes when its buffer is first read. */
+/** Makes an array whose bytes never move in memory. Bun moves those of other small arrays when `buffer` is first read. */
 export function fixedBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(length));
 }

@@ -31,7 +31,7 @@ export type ManualTopic = {
   /** The argument of `tvs help`, the last part of the page's URL, and the name of its file. */
   readonly name: string;
   readonly summary: string;
-  /** Markdown. */
+  /** The page in Markdown. */
   readonly text: string;
 };
 
@@ -109,8 +109,8 @@ export function topicTitleOf({ text }: ManualTopic): string {
 }
 
 /**
- * Finds the topic that a link of a page leads to.
- * @param href as the page has it: `keys.md`, `keys.md#the-master-key`, or a URL
+ * Finds the topic to which a link on a manual page leads.
+ * @param href the link's target, such as `keys.md`, `keys.md#the-master-key`, or a URL
  * @returns the topic's name and the anchor on its page; null if the link leads out of the manual
  */
 export function parseTopicLink(href: string): { name: string; anchor: string } | null {

@@ -1,7 +1,7 @@
 /**
- * Lists the service's Hono apps ("resources") with the path under which `app.ts` mounts each, and derives all routes from
- * them. The routes decide where 405 is answered, under which names calls are counted and logged, and which answers
- * scripts of any site may read. data/openapi.yaml describes the same routes; tests compare the two.
+ * Lists the service's Hono apps with the path under which `app.ts` mounts each, and derives all routes from them. The
+ * routes decide where 405 is answered, under which names calls are counted and logged, and which answers scripts of any
+ * site may read. data/openapi.yaml describes the same routes; tests compare the two.
  */
 import type { Hono } from "hono";
 import { evidenceLogApi } from "./api/evidence-api.ts";
@@ -13,16 +13,16 @@ import type { HonoEnv } from "./http/context.ts";
 import type { TrafficKind } from "./metrics/counters.ts";
 import { fileRoutes, pageRoutes } from "./site/routes.ts";
 
-type Resource = {
+type MountedApp = {
   readonly at: string;
   readonly app: Hono<HonoEnv>;
-  /** The kind of traffic of its calls. If undefined, they are counted under the route `other`, as unknown paths are. */
+  /** The kind of traffic in the metrics. If undefined, the app's calls count under the route `other`, like unknown paths. */
   readonly traffic?: TrafficKind;
-  /** Scripts of any site may read the answers (CORS), because the answers are public and need no credential. */
+  /** True if scripts of any site may read the answers (CORS), because the answers are public and need no credential. */
   readonly cors?: true;
 };
 
-export type Route = Pick<Resource, "traffic" | "cors"> & {
+export type Route = Pick<MountedApp, "traffic" | "cors"> & {
   readonly method: string;
   /** The path as data/openapi.yaml, the metrics and the log write it, such as `/lookup/by-tid/{tId}`. */
   readonly path: string;
@@ -32,7 +32,7 @@ export type Route = Pick<Resource, "traffic" | "cors"> & {
 
 const api = "/v1/inter-agency";
 
-export const mountedApps: readonly Resource[] = [
+export const mountedApps: readonly MountedApp[] = [
   { at: "", app: publicLookupApi, traffic: "public", cors: true },
   { at: api, app: partnerApi, traffic: "partner" },
   { at: api, app: selfServiceApi, traffic: "partner" },

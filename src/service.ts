@@ -23,9 +23,9 @@ export type Service = {
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;
   readonly clock: Clock;
-  /** Whether the clock is so wrong that partners are refused (decision D12.4). */
+  /** Returns true if the clock is so wrong that partners are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
-  /** Checks that the database and the signer work. @throws the error of the one that does not */
+  /** Checks that the database and the signer work. @throws the error of the database or of the signer */
   readonly probe: () => Promise<void>;
   /** Called if a trusted proxy sent a malformed `Client-Cert`; the call is treated as one without a certificate. */
   readonly onUnreadableCertificate?: (proxy: string) => void;
@@ -40,6 +40,6 @@ export type AppOptions = {
   readonly clientCertFrom?: readonly string[];
   /** A sandbox's demo partner, whose API key its pages show to requests from this machine. */
   readonly demo?: DemoPartner | undefined;
-  /** Causes an event when the button of a sandbox's getting-started page is pressed. */
+  /** Causes an event. The button of a sandbox's getting-started page calls this function. */
   readonly causeEvent?: (() => Promise<{ readonly eventId: string; readonly eventType: string }>) | undefined;
 };

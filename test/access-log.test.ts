@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { openAccessLog } from "../src/access-log.ts";
-import type { Call } from "../src/domain/calls.ts";
+import type { LoggedCall } from "../src/domain/calls.ts";
 import { configureLog } from "../src/logger.ts";
 import { until } from "./harness/eventually.ts";
 import { makeFolder } from "./harness/folder.ts";
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-const aCall: Call = {
+const aCall: LoggedCall = {
   requestId: "019cba7f-3c9a-7000-8000-000000000001",
   route: "/v1/inter-agency/lookup/by-tid/{tId}",
   method: "GET",
@@ -39,7 +39,13 @@ const aCall: Call = {
   error: "SCOPE_MISSING",
   replayed: false,
 };
-const aStranger: Call = { ...aCall, status: 401, partnerId: null, keyId: null, error: "CREDENTIAL_REQUIRED" };
+const aStranger: LoggedCall = {
+  ...aCall,
+  status: 401,
+  partnerId: null,
+  keyId: null,
+  error: "CREDENTIAL_REQUIRED",
+};
 
 const linesOf = (path: string) =>
   readFileSync(path, "utf8")
@@ -101,7 +107,7 @@ test("a line that a kill cut off does not damage the lines after it", async () =
   expect(readFileSync(file, "utf8")).toMatch(/\n\{"time":"2026-03-04.*\}\n$/);
 });
 
-test("an access log that cannot be written is reported once, and written again when that works", async () => {
+test("an access log that cannot be written is reported once, and is written again once writing works", async () => {
   mkdirSync(file);
   const calls = openAccessLog(file);
   for (let n = 0; n < 3; n++) calls.observe(aCall);

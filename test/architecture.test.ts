@@ -159,7 +159,7 @@ test("relative imports have a file extension, and imports of Node's modules have
   expect(importing(program, isWrong)).toEqual([]);
 });
 
-test("no file imports itself through other files, except for types", () => {
+test("imports form no cycle, apart from imports of types", () => {
   const graph = new Map(program.map((file) => [file.path, valueImports(file)]));
   const circles: string[] = [];
   for (const start of graph.keys()) {
@@ -229,13 +229,13 @@ test("no file is called index, util, helper, common or misc", () => {
   expect(all.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([]);
 });
 
-// A pattern that this file would match is put together of two parts.
+// A pattern is joined from two parts if this file would match the whole pattern.
 test.each<[string, readonly SourceFile[], RegExp, string[]]>([
   ["opens databases, but connection.ts", program, /\bimport\("libsql"\)/, ["src/store/driver/connection.ts"]],
   [
     "stores events, but events.ts, which stores each with its deliveries",
     program,
-    /\bINTO events\b|\binsertStatements\("events"/,
+    /\bINTO events\b|\bmakeInserts\("events"/,
     ["src/store/events.ts"],
   ],
   ["of src reads process.env, which commands pass to config.ts", source, /\bprocess\.env\b/, []],

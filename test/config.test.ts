@@ -114,13 +114,13 @@ test("the environment variable of an option is TVS_ and the option's name in cap
   expect(envVariableOf("allow-private-webhooks")).toBe("TVS_ALLOW_PRIVATE_WEBHOOKS");
 });
 
-test("a flag has precedence over its variable, also a switch that is off", () => {
+test("an option has precedence over its environment variable, even a switch that is off", () => {
   expect(readCommandConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
   const config = readCommandConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
   expect(config.allowPrivateWebhooks).toBe(false);
 });
 
-test("an empty variable has no effect", () => {
+test("an empty environment variable has no effect", () => {
   const empty: Environment = {
     TVS_DATA: "",
     TVS_ISSUER: "",
@@ -163,7 +163,7 @@ test.each<[CommandLineOptions, database: string, masterKey: string]>([
   ]);
 });
 
-test("a setting that init stored is used if neither its flag nor its variable is given", () => {
+test("a setting that tvs init stored is used if neither its option nor its environment variable is given", () => {
   const remembered = new Map([
     ["host", "127.0.0.2"],
     ["port", "9000"],
@@ -174,7 +174,7 @@ test("a setting that init stored is used if neither its flag nor its variable is
   expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
 });
 
-test("trusted proxies are read from repeated flags and from lists, with or without spaces", () => {
+test("trusted proxies are read from repeated options and from lists, with or without spaces", () => {
   const proxies = (value: string | string[]) =>
     readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
   expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);

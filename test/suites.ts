@@ -2,7 +2,7 @@
 
 import { readdirSync } from "node:fs";
 
-/** Whatever is tested, by its path below this folder and without `.test.ts`. */
+/** All test files, by their paths below this folder without `.test.ts`. */
 const all = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => path.replaceAll("\\", "/").replace(/\.test\.ts$/, ""))
@@ -47,7 +47,7 @@ const faults = filesOf([
 const blackBox = filesOf(["blackbox/"]);
 const ofBlackBox = (names: readonly string[]) => filesOf(names.map((name) => `blackbox/${name}`));
 
-/** The black-box files in which an envelope's signature matters. */
+/** The black-box files that test signatures. */
 const signing = ofBlackBox(["eligibility", "keys"]);
 
 /** The black-box files that ask a service: they run on Deno, too. */

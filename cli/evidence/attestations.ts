@@ -5,7 +5,7 @@ import {
   decodeAttestation,
 } from "../../src/domain/attestation-check.ts";
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
-import { isoSeconds } from "../../src/domain/clock.ts";
+import { isoFromSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
   createEvidenceReader,
@@ -93,9 +93,9 @@ async function prove(operator: OpenedRegister, leaf: Uint8Array): Promise<LeafIn
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** The most envelopes of one check. All results are in memory until they are printed. */
+/** Maximum envelopes of one check. All results are in memory until they are printed. */
 const maxChecked = 200_000;
-/** The most rows of the table of results. A larger table shows only envelopes that are not attested. */
+/** Maximum rows of the table of results. If there are more results, it shows only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = defineRegisterCommand("attestations check", {
@@ -153,7 +153,7 @@ function checkTable(results: readonly Located[]): string {
     VERDICT: "verdict",
     REASON: "reason",
     "ATTESTED TO": ({ record: kept }) => kept?.partnerId,
-    AT: ({ record: kept }) => kept && isoSeconds(kept.issuedAt),
+    AT: ({ record: kept }) => kept && isoFromSeconds(kept.issuedAt),
     STATUS: ({ record: kept }) => kept?.status,
   });
   const left = isLong ? `the first ${shown.length} that are not attested; --json prints all\n` : "";
@@ -194,9 +194,9 @@ const listCommand = defineRegisterCommand("attestations list", {
 });
 
 /**
- * Finds whose credential it is and, for an API key, when it was valid. The list of attestations is filtered by both.
+ * Finds the partner of a credential and, for an API key, when the key was valid. Both filter the list of attestations.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId needed for a certificate that was removed, because only attestations name its partner
+ * @param partnerId the value of --partner; a removed certificate needs it, because only attestations name its partner
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {

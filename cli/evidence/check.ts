@@ -1,6 +1,6 @@
-/** `tvs log check`: compares a service's log with what was seen of it before. It needs no register. */
+/** Runs `tvs log check`, which compares a service's log with the checkpoints seen before, without a register. */
 
-import { isoSeconds } from "../../src/domain/clock.ts";
+import { isoFromSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeBase64Hash } from "../../src/partner/base64.ts";
 import { type Checkpoint, splitLogOrigin, verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
@@ -19,8 +19,8 @@ import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "./log-st
 const aheadMs = 60_000;
 
 /**
- * The result of a check. `grown`: also for a new log that has all entries that were seen of the log before it. `lost`:
- * a new log lacks some of them. `forked`, `shrunk`: the log contradicts a checkpoint that it showed before.
+ * The result of a check. `grown`: the log, or a new log after it, has all entries that were seen. `lost`: a new log
+ * lacks some entries that were seen. `forked`, `shrunk`: the log contradicts a checkpoint that it showed before.
  */
 type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 
@@ -45,31 +45,31 @@ export const logCheckCommand = defineTvsCommand("log check", {
     const body = await get(routes, "checkpoint", "for its newest checkpoint");
     if (body === null)
       throw undecidable("the log has no checkpoint yet, or another service is at that address");
-    const [checkpoint, note] = [await open(body, keys), new TextDecoder().decode(body)];
+    const [checkpoint, note] = [await openShown(body, keys), new TextDecoder().decode(body)];
     const { verdict, detail, seen } = await compare(checkpoint, state, routes);
     const isGood = verdict !== "forked" && verdict !== "shrunk";
     if (isGood) await rememberInStateFile(file, { checkpoint, note });
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
       process.exitCode = exitCodes[verdict === "lost" ? "undecided" : "refused"];
     const { origin, size, seconds } = checkpoint;
-    const [checkpointAt, seenSize] = [isoSeconds(seconds), seen?.size ?? null];
+    const [checkpointAt, seenSize] = [isoFromSeconds(seconds), seen?.size ?? null];
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     printResult(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
       const lines = formatMembers(described);
-      // The two notes contradict each other. With both signatures of one key, anybody can verify that.
-      const notes = `seen before:\n${shownAs(seen?.note ?? "")}\nshown now:\n${shownAs(note)}`;
+      // The two notes contradict each other. Anybody can verify both signatures of the log's key.
+      const notes = `seen before:\n${escapeNote(seen?.note ?? "")}\nshown now:\n${escapeNote(note)}`;
       return isGood ? lines : `${lines}\n\n${notes}`;
     });
   },
 });
 
 /** Replaces control characters in a note, which could otherwise control the terminal. */
-function shownAs(note: string): string {
+function escapeNote(note: string): string {
   return note.split("\n").map(escapeUnprintable).join("\n");
 }
 
 /** Verifies the checkpoint that the log shows now. @throws TvsError INPUT_UNREADABLE */
-async function open(body: Uint8Array, keys: readonly VerifierKey[]): Promise<Checkpoint> {
+async function openShown(body: Uint8Array, keys: readonly VerifierKey[]): Promise<Checkpoint> {
   const checkpoint = await verifyCheckpoint(body, keys);
   if (checkpoint instanceof Refusal) throw undecidable(whyNotOpened(checkpoint, body));
   if (checkpoint.seconds * 1000 <= Date.now() + aheadMs) return checkpoint;
@@ -121,7 +121,7 @@ async function compare(shown: Checkpoint, state: LogState, log: LogRoutes) {
   return found("same", `an earlier checkpoint was shown, and the trees ${sizes} fit`);
 }
 
-/** Finds the seen checkpoints of the nearest logs before and after a log. Logs between may not have been seen. */
+/** Finds the nearest earlier and later logs with a seen checkpoint. The logs between them were not seen. */
 function neighbours(origin: string, state: LogState) {
   const own = splitLogOrigin(origin);
   const numberOf = (seen: RememberedCheckpoint) => splitLogOrigin(seen.origin).number;
@@ -138,7 +138,7 @@ function undecidable(words: string): TvsError {
   return new TvsError("INPUT_UNREADABLE", words);
 }
 
-/** Fetches a path. @param asked the question, for the message @returns null for 404 @throws TvsError INPUT_UNREADABLE */
+/** Fetches a path. @param asked the question in messages @returns null for 404 @throws TvsError INPUT_UNREADABLE */
 async function get({ base, timeoutMs }: LogRoutes, path: string, asked: string): Promise<Uint8Array | null> {
   const { status, body } = await fetchBounded(new URL(`${base}/${path}`), timeoutMs);
   if (status === 200 || status === 404) return status === 200 ? body : null;

@@ -23,7 +23,7 @@ import { createProgressBar } from "../terminal/progress.ts";
 import { logCheckCommand } from "./check.ts";
 import { logDependenciesOf, logWriterOf, missingLogError } from "./open-evidence.ts";
 
-/** How long to wait for another process to store the checkpoint that it has pinned, in milliseconds. */
+/** Time for another process to store the checkpoint that it has pinned, in milliseconds. */
 const settleMs = 1_000;
 
 const auditCommand = defineRegisterCommand("log audit", {

@@ -7,7 +7,7 @@ import { ensureLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
 import type { OpenedRegister } from "../open.ts";
 
-/** Makes the error of a command that needs a log, if no `tvs serve` has begun one yet. */
+/** Makes the error of a command that needs a log, before the first `tvs serve` has begun one. */
 export function missingLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
@@ -28,12 +28,12 @@ export function logDependenciesOf({ config, pinned, secrets, clock, evidence: st
   };
 }
 
-/** Creates the log's writer. @param store by default the command's own; the leader's store checks its lease */
+/** Creates the log's writer. @param store the command's own by default; the leader's store checks its lease */
 export function logWriterOf(operator: OpenedRegister, store = operator.evidence): LogWriter {
   return createLogWriter({ ...logDependenciesOf(operator), store });
 }
 
-/** Prepares the log for signing, and begins the first log. @throws TvsError LOG_BEHIND if the database is behind */
+/** Reconciles the log with the pinned checkpoint, and begins the first log. @throws TvsError LOG_BEHIND */
 export async function openEvidenceLog(operator: OpenedRegister): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).reconcile();

@@ -7,7 +7,7 @@ import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/
 import { readCheckpointHead } from "../../src/domain/evidence/log.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { splitLogOrigin } from "../../src/partner/log-checkpoint.ts";
-import { countEntries } from "../../src/partner/log-proof.ts";
+import { formatEntries } from "../../src/partner/log-proof.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createLogStore } from "../../src/store/evidence/log.ts";
@@ -19,9 +19,9 @@ import { findMasterKey } from "../safe/vault.ts";
  * Begins a new log over a restored database, unless it has everything that the pinned checkpoint covers.
  *
  * The new log and its first checkpoint are written into the copy of the backup, before the copy replaces the database.
- * A kill until then leaves the old database. After that, the next run pins the new checkpoint.
+ * A kill before the replacement leaves the old database. After a later kill, the next run pins the new checkpoint.
  * @param restored the copy, which no other process uses yet
- * @returns the log, and a function to be called after the replacement, which pins its checkpoint; null without a log
+ * @returns the log, and `pin`, which must be called after the replacement; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function continueLogAfterRestore(restored: Driver, config: Config, acting: ActorAndClock) {
@@ -66,11 +66,11 @@ export async function continueLogAfterRestore(restored: Driver, config: Config, 
 
 /**
  * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log has begun, because the backup
- * lacks entries that were signed for, or no checkpoint is pinned. `lost`: the number of these entries.
+ * lacks answers that a checkpoint covers, or no checkpoint is pinned. `lost`: the number of these answers.
  */
 export type RestoredLog = NonNullable<Awaited<ReturnType<typeof continueLogAfterRestore>>>["log"];
 
-/** Whether nothing that was signed for is lost or changed. A changed checkpoint is a change too. */
+/** Whether the database still has every answer that a checkpoint covers, and every checkpoint, unchanged. */
 async function isWhole(writer: LogWriter): Promise<boolean> {
   try {
     await writer.reconcile();
@@ -88,11 +88,11 @@ export function describeRestoredLog(log: RestoredLog | null, backup: BackupFacts
   const has =
     backup === null
       ? "the backup has none"
-      : `the backup has ${countEntries(backup.entries)} of ${backup.origin}`;
+      : `the backup has ${formatEntries(backup.entries)} of ${backup.origin}`;
   const known =
     previousSize === null
       ? "no checkpoint of it is known"
-      : `checkpoints were signed for ${countEntries(previousSize)} of ${previousOrigin}, and ${lost} of them are not in the backup`;
+      : `checkpoints were signed for ${formatEntries(previousSize)} of ${previousOrigin}, and ${lost} of them are not in the backup`;
   return [
     `The evidence log does not go on as it was: ${has}, ${known}. It goes on as ${origin}, with a key of its own; give that (tvs log key) to all who verify or check the log. What the old key has proven stays proven.`,
   ];

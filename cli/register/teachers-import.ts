@@ -11,7 +11,7 @@ import {
 } from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
-import type { Reading } from "../../src/domain/import/read.ts";
+import type { ReadOptions } from "../../src/domain/import/read.ts";
 import {
   describeCodeCount,
   type ImportIssue,
@@ -98,13 +98,13 @@ export const importTeachersCommand = defineTvsCommand("teachers import", {
 });
 
 /** Reads the options about the file. @throws TvsError INPUT_UNREADABLE if --map is invalid or has open questions */
-function readingOf({ delimiter, encoding, sheet, map }: ArgValues<typeof importArgs>): Reading {
+function readingOf({ delimiter, encoding, sheet, map }: ArgValues<typeof importArgs>): ReadOptions {
   const mapping = map === undefined ? undefined : readMappingFile(map);
   if (mapping !== undefined) refuseOpenQuestions(mapping, basename(map as string));
   return { delimiter, encoding, sheet, mapping };
 }
 
-function importExtract(file: string, reading: Reading, config: Config, options: ImportOptions) {
+function importExtract(file: string, reading: ReadOptions, config: Config, options: ImportOptions) {
   return withRegister(config, async (operator) => {
     // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost teachers.
     await logWriterOf(operator).reconcile();

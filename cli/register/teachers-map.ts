@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
-import { openTable, type Reading, toUnreadableInputError } from "../../src/domain/import/read.ts";
+import { openTable, type ReadOptions, toUnreadableInputError } from "../../src/domain/import/read.ts";
 import { type MappingSuggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
 import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
@@ -86,7 +86,7 @@ export const mapColumnsCommand = defineTvsCommand("teachers map", {
   },
 });
 
-async function suggestFor(file: string, reading: Reading): Promise<MappingSuggestion> {
+async function suggestFor(file: string, reading: ReadOptions): Promise<MappingSuggestion> {
   const name = basename(file);
   const readSheet = makeSheetReader(getMainUrl());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {

@@ -1,7 +1,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import alerts from "../../data/alerts.yml" with { type: "text" };
 import dashboard from "../../data/grafana-dashboard.json" with { type: "text" };
-import { suggestion } from "../../src/domain/did-you-mean.ts";
+import { suggestWord } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { manualTopicGroups, manualTopics, parseTopicLink } from "../../src/manual.ts";
 import type { TvsCommand } from "../command.ts";
@@ -38,7 +38,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   }
   if (isCommand) return explain(words);
   const names = manualTopics.map(({ name }) => name);
-  const meant = suggestion(word, [...commands, ...names]);
+  const meant = suggestWord(word, [...commands, ...names]);
   if (meant !== "") throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
   return explain(words).catch((error) => {
     // The error's message lists all commands, but a list of topics helps more here.

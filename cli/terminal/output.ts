@@ -2,7 +2,7 @@ import Table from "cli-table3";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 import { parseDurationMs } from "../../src/domain/clock.ts";
-import { suggestion } from "../../src/domain/did-you-mean.ts";
+import { suggestWord } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 
 /** Control characters, and characters that reverse or hide text. Data must not control the terminal. */
@@ -244,7 +244,7 @@ export function parseWordList<T extends string>(text: string, flag: string, know
   const names = text.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !known.some((one) => one === name));
   if (unknown === undefined) return known.filter((one) => names.includes(one));
-  const meant = suggestion(unknown, ["all", ...known]);
+  const meant = suggestWord(unknown, ["all", ...known]);
   throw new TvsError("USAGE", `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${meant}`);
 }
 
@@ -252,7 +252,7 @@ export function parseWordList<T extends string>(text: string, flag: string, know
 export function parseChoice<T extends string>(text: string, flag: string, choices: readonly T[]): T {
   const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;
-  throw new TvsError("USAGE", `${flag} must be one of ${choices.join(", ")}${suggestion(text, choices)}`);
+  throw new TvsError("USAGE", `${flag} must be one of ${choices.join(", ")}${suggestWord(text, choices)}`);
 }
 
 export function parseCount(text: string, flag: string): number {

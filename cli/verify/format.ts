@@ -3,7 +3,7 @@
 import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { EnvelopePosition } from "../../src/partner/input.ts";
-import { countEntries } from "../../src/partner/log-proof.ts";
+import { formatEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
 import type {
   Check,
@@ -100,7 +100,7 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
   const { origin, index, size, checkpointAt, precedesCompromise } = log;
   const isWhy = precedesCompromise && isValid;
   return [
-    ...row("in the log", `entry ${index} of ${origin}, which had ${countEntries(size)} on ${checkpointAt}`),
+    ...row("in the log", `entry ${index} of ${origin}, which had ${formatEntries(size)} on ${checkpointAt}`),
     ...(isWhy ? row("accepted", "because the log had it before its key was compromised") : []),
   ];
 }

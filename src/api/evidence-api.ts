@@ -15,7 +15,7 @@ import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 const checkpointCacheControl = "public, max-age=5";
 /** For inclusion proofs, which stay valid: a leaf keeps its index, and the response contains the checkpoint of the tree. */
 const immutableCacheControl = "public, max-age=31536000, immutable";
-/** For consistency proofs, which caches must revalidate: after a restore, a new log can have other trees of these sizes. */
+/** For consistency proofs, which caches must revalidate: after a restore, a new log may have other trees of the same sizes. */
 const revalidateCacheControl = "public, no-cache";
 
 const evidenceOf = (c: HonoContext) => c.get("parts").evidence;
@@ -56,7 +56,7 @@ export type EvidenceLogDocuments = ReturnType<typeof createEvidenceLogDocuments>
 /** How long {@link createOneSecondCache} serves a value before it reads the database again. */
 const recentMs = 1_000;
 
-/** Makes the log's public documents. Checkpoint and proofs throw TvsError NOT_KNOWN until a signed checkpoint covers them. */
+/** Makes the evidence log's public documents. @throws TvsError NOT_KNOWN if no signed checkpoint covers what was requested */
 export function createEvidenceLogDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createOneSecondCache(async () => {
     const found = await evidence.newest();

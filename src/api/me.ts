@@ -9,7 +9,7 @@ import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnAccount, describeOwnDelivery } from "../domain/self-service.ts";
 import {
-  changeWatches,
+  changeWatchList,
   maxWatchListChanges,
   parseWatchedRegNo,
   type WatchChange,
@@ -21,16 +21,16 @@ import type { Service } from "../service.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
 import type { ApiHandler, HonoContext } from "./public-api.ts";
 
-/** Answers one attempt. A write throws `ConflictError` if the configuration is newer than the snapshot; the call is retried. */
-type SelfHandler = (self: AuthorizedCall, service: Service) => Promise<Response>;
+/** A handler of one attempt at a call. A write throws `ConflictError` if the snapshot is outdated, and the call is retried. */
+type SelfServiceHandler = (call: AuthorizedCall, service: Service) => Promise<Response>;
 
 /**
- * Makes a handler: credential (401), minute quota (429), body (413, 400), work. The charge is committed first, so that the
- * reads of `self` see every commit that an earlier response to this partner has shown.
+ * Makes a handler that checks in this order: credential (401), minute quota (429), body (413, 400). The charge is committed
+ * before `handle` runs, so that `handle` reads every commit that an earlier response to this partner has shown.
  */
-function forSelf(self: SelfHandler): ApiHandler {
-  return createPartnerHandler(null, async (attempt) =>
-    (await attempt.charge()) ? self(attempt, attempt.c.get("parts").service) : null,
+function createHandler(handle: SelfServiceHandler): ApiHandler {
+  return createPartnerHandler(null, async (call) =>
+    (await call.charge()) ? handle(call, call.c.get("parts").service) : null,
   );
 }
 
@@ -59,22 +59,22 @@ async function listPage(
   return c.json({ data, iterator: end ?? after, done });
 }
 
-const showSelf: SelfHandler = async (self, { self: own, clock }) => {
-  const endpoint = await own.endpoint(self.authenticated.partner.partnerId);
-  return self.c.json(describeOwnAccount(self, { endpoint, day: self.quota.day(), now: clock.now() }));
+const showSelf: SelfServiceHandler = async (call, { self: own, clock }) => {
+  const endpoint = await own.endpoint(call.authenticated.partner.partnerId);
+  return call.c.json(describeOwnAccount(call, { endpoint, day: call.quota.day(), now: clock.now() }));
 };
 
 const idForm = "must be the id that the list gave you";
 const idSchema = v.pipe(v.string(idForm), v.uuid(idForm), v.toLowerCase());
 
-const fetchEvents: SelfHandler = ({ c, authenticated }, { self: own }) =>
+const fetchEvents: SelfServiceHandler = ({ c, authenticated }, { self: own }) =>
   listPage(c, idSchema, (asked) => own.events(authenticated.partner.partnerId, asked));
 
 const stateSchema = v.picklist(deliveryStates, `must be ${deliveryStates.join(", ")}`);
 const cursorForm = "must be the iterator that the list gave you";
 const deliveryCursorSchema = v.pipe(v.string(cursorForm), v.regex(/^[1-9]\d{0,14}$/, cursorForm));
 
-const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
+const listDeliveries: SelfServiceHandler = ({ c, authenticated }, { self: own }) => {
   const asked = c.req.query("state");
   const state = asked === undefined ? undefined : validateBySchema(stateSchema, asked, "state");
   const { partnerId } = authenticated.partner;
@@ -87,13 +87,13 @@ const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
   });
 };
 
-const showDelivery: SelfHandler = async ({ c, authenticated }, { self: own }) => {
+const showDelivery: SelfServiceHandler = async ({ c, authenticated }, { self: own }) => {
   const found = await own.delivery(authenticated.partner.partnerId, readPathParameter(c, "deliveryId"));
   return c.json(describeOwnDelivery(found));
 };
 
-const retryDelivery: SelfHandler = async (self, { self: own }) =>
-  self.c.json(describeOwnDelivery(await own.retry(self, readPathParameter(self.c, "deliveryId"))));
+const retryDelivery: SelfServiceHandler = async (call, { self: own }) =>
+  call.c.json(describeOwnDelivery(await own.retry(call, readPathParameter(call.c, "deliveryId"))));
 
 const numberSchema = v.pipe(
   v.string("must be text"),
@@ -115,7 +115,7 @@ const numbersSchema = v.optional(
 const changeSchema = v.pipe(
   v.unknown(),
   v.check((body) => !Array.isArray(body), "must be an object"),
-  // Unknown members are ignored, so a body with only a misspelled member would get 200 and change nothing.
+  // Unknown members are ignored: without this check, a body with only a misspelled member would get 200 and change nothing.
   v.check(
     (body) => typeof body !== "object" || body === null || "add" in body || "remove" in body,
     "must have add or remove",
@@ -124,24 +124,24 @@ const changeSchema = v.pipe(
   v.check(({ add, remove }) => add.length + remove.length <= maxWatchListChanges, sizeForm),
 );
 
-/** Makes the handler that adds the number of the path to the watch list, or removes it. */
-function changeOne(how: keyof WatchChange): SelfHandler {
-  return async (self, service) => {
-    const regNo = validateBySchema(numberSchema, readPathParameter(self.c, "regNo"), "regNo");
-    await change(self, service, { add: [], remove: [], [how]: [regNo] });
-    return self.c.body(null, 204);
+/** Makes the handler that adds the path's registration number to the watch list, or removes the number from the list. */
+function createWatchHandler(how: keyof WatchChange): SelfServiceHandler {
+  return async (call, service) => {
+    const regNo = validateBySchema(numberSchema, readPathParameter(call.c, "regNo"), "regNo");
+    await change(call, service, { add: [], remove: [], [how]: [regNo] });
+    return call.c.body(null, 204);
   };
 }
 
-const changeWatched: SelfHandler = async (self, service) => {
-  const { value } = await readJsonBody(self.c, changeSchema);
+const changeWatched: SelfServiceHandler = async (call, service) => {
+  const { value } = await readJsonBody(call.c, changeSchema);
   const [add, remove] = [new Set(value.add), new Set(value.remove)];
   const both = value.add.findIndex((regNo) => remove.has(regNo));
   if (both >= 0) throw new TvsError("REQUEST_INVALID", `add[${both}] must not be in remove as well`);
-  return self.c.json({ watched: await change(self, service, { add: [...add], remove: [...remove] }) });
+  return call.c.json({ watched: await change(call, service, { add: [...add], remove: [...remove] }) });
 };
 
-const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
+const listWatched: SelfServiceHandler = ({ c, authenticated }, { self: own }) => {
   const { partnerId } = authenticated.partner;
   return listPage(c, numberSchema, async ({ after, limit }) => {
     const found = await own.watches.page(partnerId, { after: after ?? "", limit: limit + 1 });
@@ -152,16 +152,16 @@ const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
 
 /** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
-  return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
+  return changeWatchList(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
 export const selfServiceApi = new Hono<HonoEnv>()
-  .get("/me", forSelf(showSelf))
-  .get("/watch", forSelf(listWatched))
-  .post("/watch", forSelf(changeWatched))
-  .put("/watch/:regNo{.+}", forSelf(changeOne("add")))
-  .delete("/watch/:regNo{.+}", forSelf(changeOne("remove")))
-  .get("/events", forSelf(fetchEvents))
-  .get("/me/deliveries", forSelf(listDeliveries))
-  .get("/me/deliveries/:deliveryId", forSelf(showDelivery))
-  .post("/me/deliveries/:deliveryId/retry", forSelf(retryDelivery));
+  .get("/me", createHandler(showSelf))
+  .get("/watch", createHandler(listWatched))
+  .post("/watch", createHandler(changeWatched))
+  .put("/watch/:regNo{.+}", createHandler(createWatchHandler("add")))
+  .delete("/watch/:regNo{.+}", createHandler(createWatchHandler("remove")))
+  .get("/events", createHandler(fetchEvents))
+  .get("/me/deliveries", createHandler(listDeliveries))
+  .get("/me/deliveries/:deliveryId", createHandler(showDelivery))
+  .post("/me/deliveries/:deliveryId/retry", createHandler(retryDelivery));

@@ -23,10 +23,10 @@ import {
 
 type ParsedCall = VerificationRequest & { readonly purposes: readonly Purpose[] };
 
-type Reader = (c: HonoContext) => Promise<ParsedCall>;
+type CallReader = (c: HonoContext) => Promise<ParsedCall>;
 
 /** Makes the handler of the operation that a scope permits. The body is read after the caller is authenticated. */
-function forScope(scope: Scope, read: Reader): ApiHandler {
+function createScopeHandler(scope: Scope, read: CallReader): ApiHandler {
   return createPartnerHandler(scope, (attempt) => answer(attempt, scope, read));
 }
 
@@ -34,7 +34,7 @@ function forScope(scope: Scope, read: Reader): ApiHandler {
  * Runs an attempt in this order: body (413, 400), purpose (403), idempotency (422, 409), day quota (429), work.
  * @returns null if the configuration has changed since the snapshot; the caller retries
  */
-async function answer({ c, quota, snapshot, authenticated }: AuthorizedCall, scope: Scope, read: Reader) {
+async function answer({ c, quota, snapshot, authenticated }: AuthorizedCall, scope: Scope, read: CallReader) {
   const { purposes, ...asked } = await read(c);
   requirePurposes(authenticated.partner, purposes);
   const operation = operationOfScope[scope];
@@ -51,33 +51,33 @@ async function answer({ c, quota, snapshot, authenticated }: AuthorizedCall, sco
 
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
-const checkEligibility: Reader = async (c) => {
+const readCheck: CallReader = async (c) => {
   const { value, raw } = await readJsonBody(c, eligibilityCheckSchema);
-  return askedIn([value], idempotencyOf(c, raw));
+  return callOf([value], idempotencyOf(c, raw));
 };
 
-const lookUpByRegNo: Reader = async (c) => {
+const readRegNoLookup: CallReader = async (c) => {
   const regNo = validateBySchema(regNoSchema, readPathParameter(c, "regNo"), "regNo");
-  return lookUp({ regNo: canonicalRegNo(regNo) ?? regNo });
+  return lookupCallOf({ regNo: canonicalRegNo(regNo) ?? regNo });
 };
 
-const lookUpByTId: Reader = async (c) => {
+const readTIdLookup: CallReader = async (c) => {
   const text = readPathParameter(c, "tId");
   const tId = validateBySchema(tIdSchema, /^\d+$/.test(text) ? Number(text) : Number.NaN, "tId");
-  return lookUp({ tId });
+  return lookupCallOf({ tId });
 };
 
-const lookUpByNin: Reader = async (c) => {
+const readNinLookup: CallReader = async (c) => {
   const { value } = await readJsonBody(c, ninLookupSchema);
-  return lookUp(value);
+  return lookupCallOf(value);
 };
 
-const checkBatch: Reader = async (c) => {
+const readBatch: CallReader = async (c) => {
   const { value, raw } = await readJsonBody(c, batchCheckSchema);
-  return askedIn(value.items, idempotencyOf(c, raw));
+  return callOf(value.items, idempotencyOf(c, raw));
 };
 
-const stateRoster: Reader = async (c) => {
+const readRoster: CallReader = async (c) => {
   const { value, raw } = await readJsonBody(c, rosterSchema);
   const { purpose, list, teachers } = value;
   const listed = teachers.map(({ name = null, ...identifier }) => {
@@ -91,11 +91,11 @@ const stateRoster: Reader = async (c) => {
   };
 };
 
-function lookUp(identifier: Identifier): ParsedCall {
+function lookupCallOf(identifier: Identifier): ParsedCall {
   return { questions: [{ identifier, purpose: lookupPurpose }], purposes: [] };
 }
 
-function askedIn(checks: readonly EligibilityCheck[], idempotency: IdempotencyInput | undefined): ParsedCall {
+function callOf(checks: readonly EligibilityCheck[], idempotency: IdempotencyInput | undefined): ParsedCall {
   return { questions: checks.map(questionOf), purposes: checks.map(({ purpose }) => purpose), idempotency };
 }
 
@@ -122,9 +122,9 @@ function idempotencyOf(c: HonoContext, body: unknown): IdempotencyInput | undefi
 }
 
 export const partnerApi = new Hono<HonoEnv>()
-  .post("/eligibility-check", forScope("eligibility", checkEligibility))
-  .get("/lookup/by-reg-no/:regNo{.+}", forScope("lookup_by_reg_no", lookUpByRegNo))
-  .get("/lookup/by-tid/:tId", forScope("lookup_by_tid", lookUpByTId))
-  .post("/lookup/by-nin", forScope("lookup_by_nin", lookUpByNin))
-  .post("/batch", forScope("batch", checkBatch))
-  .post("/rosters", forScope("roster", stateRoster));
+  .post("/eligibility-check", createScopeHandler("eligibility", readCheck))
+  .get("/lookup/by-reg-no/:regNo{.+}", createScopeHandler("lookup_by_reg_no", readRegNoLookup))
+  .get("/lookup/by-tid/:tId", createScopeHandler("lookup_by_tid", readTIdLookup))
+  .post("/lookup/by-nin", createScopeHandler("lookup_by_nin", readNinLookup))
+  .post("/batch", createScopeHandler("batch", readBatch))
+  .post("/rosters", createScopeHandler("roster", readRoster));

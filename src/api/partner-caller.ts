@@ -13,7 +13,7 @@ import {
 } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
-import { type CallQuotaAccount, QuotaExceededError, type QuotaState } from "../domain/quota.ts";
+import { type CallQuotaAccount, type LimitState, QuotaExceededError } from "../domain/quota.ts";
 import type { AuthenticatedCall } from "../domain/verification.ts";
 import { setRateLimitHeaders } from "../http/context.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
@@ -35,7 +35,7 @@ export type AuthorizedCall = AuthenticatedCall & {
   readonly c: HonoContext;
   readonly quota: CallQuotaAccount;
   /**
-   * Charges one call of the minute quota, at most once per call, however many attempts it takes.
+   * Charges the call to the minute quota. A call is charged once, even if several attempts charge it.
    * @returns false if the configuration has changed since the snapshot: nothing was charged, retry the call
    */
   charge(): Promise<boolean>;
@@ -55,11 +55,11 @@ export function createPartnerHandler(
     try {
       const charged = { by: "" };
       const response = await retryOnConflict(service.configuration, (snapshot) =>
-        attempt(request, snapshot, charged, work),
+        runAttempt(request, snapshot, charged, work),
       );
-      return withQuota(response, request.quota.state());
+      return addQuotaHeaders(response, request.quota.state());
     } catch (error) {
-      return refused(error, request);
+      return respondToError(error, request);
     } finally {
       request.quota.end();
     }
@@ -70,14 +70,14 @@ export function createPartnerHandler(
  * Runs one attempt in the order of decision D2.1: credential (401), scope (403), minute quota (429), work. All attempts of a
  * call are charged as one call, unless a later attempt finds that the credential belongs to another partner.
  */
-async function attempt(
+async function runAttempt(
   request: PartnerRequest,
   known: Snapshot,
   charged: { by: string },
   work: (attempt: AuthorizedCall) => Promise<Response | null>,
 ): Promise<Response | null> {
   const { c, quota } = request;
-  const admitted = await admit(request, known);
+  const admitted = await authorize(request, known);
   const { partner } = admitted.authenticated;
   const { revision } = admitted.snapshot;
   const isCharged = () => charged.by === partner.partnerId;
@@ -102,15 +102,15 @@ async function attempt(
  * snapshot, because a command may have just added the credential. A malformed credential is refused without a fresh snapshot.
  * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
-async function admit(request: PartnerRequest, known: Snapshot): Promise<AuthenticatedCall> {
+async function authorize(request: PartnerRequest, known: Snapshot): Promise<AuthenticatedCall> {
   const { service, scope, presented, quota } = request;
   const may = ({ partner }: AuthenticatedCaller) => scope === null || partner.scopes.includes(scope);
-  const first = identify(request, known);
+  const first = findCaller(request, known);
   if (first !== null && may(first)) return { snapshot: known, authenticated: first };
   const fault = credentialFaultOf(presented, service.keyKind);
   const mayBeNew = first !== null || fault === "unknown";
   const snapshot = mayBeNew ? await service.configuration.refresh() : known;
-  const authenticated = mayBeNew ? identify(request, snapshot) : null;
+  const authenticated = mayBeNew ? findCaller(request, snapshot) : null;
   if (authenticated === null) throw refusedCredentialError(fault);
   if (may(authenticated)) return { snapshot, authenticated };
   await quota.read(authenticated.partner);
@@ -118,7 +118,7 @@ async function admit(request: PartnerRequest, known: Snapshot): Promise<Authenti
 }
 
 /** Finds the caller in a snapshot. @returns null if no credential is valid @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
-function identify({ c, service, presented }: PartnerRequest, { credentials }: Snapshot) {
+function findCaller({ c, service, presented }: PartnerRequest, { credentials }: Snapshot) {
   const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
   if (configuration.isStale())
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
@@ -133,18 +133,18 @@ function identify({ c, service, presented }: PartnerRequest, { credentials }: Sn
 }
 
 /** Answers a refusal or failure with the quota headers. A failed authentication is thrown again, because no partner is known. */
-function refused(error: unknown, { c, quota }: PartnerRequest): Response {
+function respondToError(error: unknown, { c, quota }: PartnerRequest): Response {
   if (is401Error(error)) throw error;
   const refusal = error instanceof QuotaExceededError ? error.refusal : undefined;
   // If the database failed, it is unknown whether the call was charged, so the response has no quota headers.
   const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
-  return withQuota(
+  return addQuotaHeaders(
     createProblemResponse(error, c),
     state && { ...state, resetAt: refusal?.resetAt ?? state.resetAt },
   );
 }
 
-function withQuota(response: Response, state: QuotaState | undefined): Response {
+function addQuotaHeaders(response: Response, state: LimitState | undefined): Response {
   const { headers } = response;
   if (state !== undefined) setRateLimitHeaders(headers, state);
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");

@@ -12,8 +12,8 @@ import type { EvidenceLogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
   type createDocumentCache,
+  documentOfCompressedFile,
   loadOnce,
-  precompressedDocument,
   publicDocument,
   sendDocument,
   serveFile,
@@ -29,7 +29,7 @@ export type ApiDependencies = {
   readonly documents: ReturnType<typeof createDocumentCache>;
   readonly evidence: EvidenceLogDocuments;
   readonly statusLists: StatusListDocuments;
-  /** True if the IP address is that of a proxy from which the header `Client-Cert` is accepted. */
+  /** Returns true if the IP address belongs to a proxy from which the header `Client-Cert` is accepted. */
   readonly forwardsCertificates: (remoteAddress: string) => boolean;
 };
 
@@ -42,15 +42,15 @@ declare module "hono" {
 export type HonoContext = Context<HonoEnv>;
 export type ApiHandler = (c: HonoContext) => Promise<Response>;
 
-/** Answers a public lookup (contract C2). The limit comes before the term is read, so that a refused call costs little. */
+/** Answers a public lookup (contract C2). The limit is checked before the term, so that a refused call costs little. */
 const publicLookup: ApiHandler = async (c) => {
   const { service, limit } = c.get("parts");
   const caller = limit(c);
   const decision = caller.lookup();
-  if (!decision.allowed) return tooMany(c, decision, "lookups");
+  if (!decision.allowed) return refuseByLimit(c, decision, "lookups");
   const term = validateBySchema(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
-  if (personal?.allowed === false) return tooMany(c, personal, "lookups by NIN, e-mail or phone");
+  if (personal?.allowed === false) return refuseByLimit(c, personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);
   return c.json(answer, 200, { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" });
 };
@@ -61,11 +61,11 @@ export const publicLookupApi = new Hono<HonoEnv>().get("/teacher/verify-license"
 export function limitPerIpAddress(handler: ApiHandler): ApiHandler {
   return async (c) => {
     const decision = c.get("parts").limit(c).lookup();
-    return decision.allowed ? handler(c) : tooMany(c, decision, "lookups");
+    return decision.allowed ? handler(c) : refuseByLimit(c, decision, "lookups");
   };
 }
 
-function tooMany(c: HonoContext, decision: RateLimitDecision, what: string): Response {
+function refuseByLimit(c: HonoContext, decision: RateLimitDecision, what: string): Response {
   const { retryAfterSeconds } = decision;
   const message = `too many ${what} from this IP address; try again later`;
   const error = new TvsError("ADDRESS_QUOTA", message, { retryAfterSeconds });
@@ -105,7 +105,7 @@ const partnerTypes = serveFile("application/typescript", loadTypes);
 
 const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
-  return precompressedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+  return documentOfCompressedFile(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
 });
 
 const health: ApiHandler = async (c) => {
@@ -128,15 +128,15 @@ const health: ApiHandler = async (c) => {
   return c.json(document, 503);
 };
 
-const recent = (c: HonoContext) => c.get("parts").service.configuration.recent();
+const recentSnapshot = (c: HonoContext) => c.get("parts").service.configuration.recent();
 
 /** Public routes: the key set, the key history, the health probe, the partners' module and package. */
 export const publicDocumentsApi = new Hono<HonoEnv>()
   .get("/.well-known/jwks.json", async (c) =>
-    sendDocument(c, publicDocument((await recent(c)).jwks, "application/json")),
+    sendDocument(c, publicDocument((await recentSnapshot(c)).jwks, "application/json")),
   )
   .get("/.well-known/key-history", async (c) =>
-    sendDocument(c, publicDocument((await recent(c)).keyHistory, "application/jose")),
+    sendDocument(c, publicDocument((await recentSnapshot(c)).keyHistory, "application/jose")),
   )
   .get("/health", health)
   .get("/verify.mjs", partnerModule)

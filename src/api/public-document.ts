@@ -10,7 +10,7 @@ import type { Settings } from "../domain/settings.ts";
 /** A response body that is the same for every caller, with its media type and entity tag. */
 export type PublicDocument<Body extends string | Blob = string> = {
   readonly body: Body;
-  /** Null if the document is small, or a compressed file already. */
+  /** The body compressed with gzip; null if the document is small, or is a compressed file already. */
   readonly gzipped: Blob | null;
   readonly type: string;
   readonly etag: string;
@@ -24,14 +24,14 @@ export function publicDocument(body: string, type: string): PublicDocument {
 }
 
 /** Makes the document of a file that is compressed already, such as a .tgz file. */
-export function precompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+export function documentOfCompressedFile(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
   return { body: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
-/** Compresses on a thread of the runtime, so that the event loop goes on. */
+/** Compresses on a thread of the runtime, so that the event loop is not blocked. */
 const compress = promisify(gzip);
 
-/** Makes a document that is compressed here, with gzip's highest level, and then sent many times. */
+/** Makes a document with gzip's highest level, because the document is compressed once and sent many times. */
 export async function compressDocument(body: string, type: string): Promise<CompressedDocument> {
   const gzipped = new Blob([new Uint8Array(await compress(body, { level: 9 }))]);
   return { body: new Blob([body]), gzipped, type, etag: etagOf(body) };
@@ -55,7 +55,7 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
 
 /**
  * Caches documents that depend on the settings `issuer` and `site`, by name. A document is made at its first request, and again
- * at the first request after one of the two settings has changed. Nothing else is evicted, so callers use few names.
+ * at the first request after one of the two settings has changed. The cache has no size limit, so callers use few names.
  */
 export function createDocumentCache({ current }: Pick<Configuration, "current">) {
   const kept = new Map<string, () => Promise<CompressedDocument>>();
@@ -85,7 +85,7 @@ export function sendDocument(
   c.header("Cache-Control", cacheControl);
   c.header("ETag", etag);
   if (gzipped !== null) c.header("Vary", "Accept-Encoding", { append: true });
-  if (isKnown(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
+  if (hasKnownTag(c.req.header("If-None-Match"), etag)) return c.body(null, 304);
   c.header("Content-Type", type);
   if (compress) c.header("Content-Encoding", "gzip");
   const sent = compress ? gzipped : body;
@@ -117,7 +117,7 @@ export function serveFile(type: string, load: () => Promise<{ readonly default: 
   return async (c: Context) => sendDocument(c, await file());
 }
 
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+function hasKnownTag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const known = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return known.includes(etag) || known.includes("*");

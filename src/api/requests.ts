@@ -67,7 +67,7 @@ function exactlyOneOf(identifier: unknown): string {
   return isMissing && meant !== undefined ? `${exactlyOne}; did you mean ${meant}?` : exactlyOne;
 }
 
-/** Makes the schema of an object that identifies a teacher and may have `others` as well. */
+/** Makes the schema of an object that has exactly one of regNo, tId and nin, and the members of `others`. */
 function identifying<Entries extends v.ObjectEntries>(others: Entries) {
   const members = { regNo: v.optional(regNoSchema), tId: v.optional(tIdSchema), nin: v.optional(ninSchema) };
   return v.pipe(

@@ -1,7 +1,7 @@
 /** The public documents of the status lists (decision D15.1): each list, the list of lists, the offline pack. */
 
 import { Hono } from "hono";
-import { isoSeconds } from "../domain/clock.ts";
+import { isoFromSeconds } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
@@ -23,7 +23,7 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
   let pack: Pack | undefined;
 
   const newest = createOneSecondCache(async () => {
-    // With a wrong clock, verifiers would refuse a list's `iat`, or accept the list for days too long.
+    // A wrong clock gives a list a wrong `iat`: verifiers would refuse the list, or accept it for days too long.
     if (sources.isClockWrong())
       throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
     const lists = await sources.statusLists.newest();
@@ -54,7 +54,7 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
         pack?.of.every((part, n) => part === of[n]) && Math.abs(now - pack.at) < ttlSeconds * 1000;
       if (pack !== undefined && isKept) return pack.document;
       const statusLists = [...(lists?.tokens.values() ?? [])];
-      const madeAt = isoSeconds(Math.floor(now / 1000));
+      const madeAt = isoFromSeconds(Math.floor(now / 1000));
       const note = checkpoint?.body ?? null;
       const content = { issuer, madeAt, jwks: JSON.parse(jwks), keyHistory, statusLists, checkpoint: note };
       pack = { of, at: now, document: publicDocument(JSON.stringify(content), "application/json") };
@@ -69,16 +69,16 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
 }
 
 /** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
-function sendOne(
+function createDocumentHandler(
   find: (documents: StatusListDocuments, c: HonoContext) => Promise<PublicDocument>,
 ): ApiHandler {
   const cacheControl = `public, max-age=${ttlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
 }
 
-const aggregation = sendOne((documents) => documents.aggregation());
-const list = sendOne((documents, c) => documents.list(readPathParameter(c, "list")));
-const pack = sendOne((documents) => documents.pack());
+const aggregation = createDocumentHandler((documents) => documents.aggregation());
+const list = createDocumentHandler((documents, c) => documents.list(readPathParameter(c, "list")));
+const pack = createDocumentHandler((documents) => documents.pack());
 
 export const statusListApi = new Hono<HonoEnv>()
   .get("/status", aggregation)

@@ -1,4 +1,4 @@
-/** Access to the console: only from this machine, with a session that a one-time link begins. */
+/** Access to the console: only from this machine, and only with a session. A one-time link begins a session. */
 
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -16,9 +16,9 @@ import { renderMessagePage } from "./console-page.ts";
 export const consoleLinkLifeMs = 5 * 60_000;
 
 /**
- * The port of a running service's console, and an id that is new at each start. The service writes both to a file, from which
- * `tvs console` makes a link. The link's MAC covers both. If somebody changes the port in the file and receives the link's
- * token there, the token does not open the console.
+ * The port of a running service's console, and an id that is new at each start. The service writes both to a file. From this
+ * file `tvs console` makes a link, whose token has a MAC over port and id. An attacker who changes the port in the file gets
+ * a token for that port, which does not open the console.
  */
 export type ConsoleLocation = { readonly port: number; readonly id: string };
 
@@ -35,7 +35,7 @@ export function parseConsoleLocation(text: string | null): ConsoleLocation {
 
 export const formatConsoleLocation = ({ port, id }: ConsoleLocation): string => `${port} ${id}\n`;
 
-/** Makes a link that opens the console once. Its token is authenticated by a MAC, so no link has to be stored. */
+/** Makes a link that opens the console once. The token in the link has a MAC, so the service need not store links. */
 export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, now: number) {
   const expiresAt = now + consoleLinkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomText(12)}`;
@@ -45,13 +45,13 @@ export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, n
 
 const randomText = (bytes: number): string => randomBytes(bytes).toString("base64url");
 
-/** Checks a token's MAC and its time, but not whether it was used. @returns `expired` if only its time has passed */
+/** Checks a token's MAC and expiry time, but not whether the token was used. @returns `expired` only if the MAC is right */
 export function checkConsoleLinkToken(token: string, { secrets, location, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
   const expected = macOf(secrets, location, `${expiry}.${nonce}`);
-  // The MAC is compared as text. Several base64 texts decode to the same bytes, and each would open the console once.
+  // The MACs are compared as texts: several base64 texts decode to the same bytes, and each would open the console once.
   if (!areBytesEqual(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
@@ -62,12 +62,12 @@ function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string)
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/** The secret path of a session, also its cookie's `Path`: browsers send cookies of 127.0.0.1 to servers on all its ports. */
+/** The path of a session. The cookie is limited to its secret folder, because browsers send cookies to every port of a host. */
 export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const removeSessionFolder = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
-/** `title` is set while a page of the register is made. */
+/** The admin app's Hono types. `title` is the page's title; undefined outside the pages of the register. */
 export type AdminEnv = { Bindings: ConnectionInfo; Variables: { title: string | undefined } };
 
 const refusals: Readonly<Record<NotLocalReason, string>> = {
@@ -79,14 +79,14 @@ const refusals: Readonly<Record<NotLocalReason, string>> = {
 /** Refuses requests from other machines, through a proxy, or with a `Host` that is not this machine (DNS rebinding). */
 export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
-    protect(c);
+    setConsoleHeaders(c);
     const reason = notLocalReasonOf(c);
-    if (reason !== null) return sendFailure(c, 403, refusals[reason]);
-    // The search is the only POST: its term may be a personal number, which no URL may contain.
+    if (reason !== null) return sendError(c, 403, refusals[reason]);
+    // The search is the only POST, because its term can be a personal number, which no URL may contain.
     const isSearch = c.req.method === "POST" && /^\/s\/[^/]+\/teachers$/.test(c.req.path);
     if (!["GET", "HEAD"].includes(c.req.method) && !isSearch) {
       c.header("Allow", "GET, HEAD");
-      return sendFailure(c, 405, "the console only reads: GET and HEAD");
+      return sendError(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
@@ -100,7 +100,7 @@ const titles = {
 } as const;
 
 /** Answers a failure: a browser gets a page (decision D8.5), any other client gets JSON. */
-export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
+export function sendError(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
   if (!acceptsHtml(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   const { path } = c.req;
@@ -109,7 +109,7 @@ export function sendFailure(c: Context<AdminEnv>, status: keyof typeof titles, m
   return c.html(String(renderMessagePage(titles[status], { text, more })), status);
 }
 
-function protect(c: Context<AdminEnv>): void {
+function setConsoleHeaders(c: Context<AdminEnv>): void {
   c.header("Content-Security-Policy", ownFilesCsp);
   c.header("Referrer-Policy", "no-referrer");
   c.header("X-Content-Type-Options", "nosniff");
@@ -119,7 +119,7 @@ function protect(c: Context<AdminEnv>): void {
 }
 
 export const sessionLifeMs = 12 * 3_600_000;
-/** The most sessions at a time. One more session ends the oldest. */
+/** The maximum number of open sessions. One more session ends the oldest. */
 const maxSessions = 32;
 
 /** The folder in a session's URL and the secret in its cookie. A request must have both. */
@@ -130,14 +130,14 @@ export type LinkRefusalReason = "used" | Exclude<LinkVerdict, "good">;
 
 export type SessionStore = ReturnType<typeof createSessions>;
 
-/** Makes the sessions, which are in memory only. A restart ends them, and its new id invalidates earlier links. */
+/** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all older links. */
 export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
   const { secrets, location, clock } = dependencies;
   const used = new Map<string, number>();
-  /** When each session ends, by folder and secret in one key: a wrong secret and an unknown folder get the same response. */
+  /** The end of each session, by folder and secret. An unknown folder and a wrong secret get the same response. */
   const sessions = new Map<string, number>();
 
-  function forgetWhatEnded(now: number): void {
+  function removeEnded(now: number): void {
     for (const ends of [used, sessions]) {
       for (const [name, end] of ends) if (end <= now) ends.delete(name);
     }
@@ -146,22 +146,22 @@ export function createSessions(dependencies: { secrets: Secrets; location: Conso
   return {
     open(token: string): Session | LinkRefusalReason {
       const now = clock.now();
-      forgetWhatEnded(now);
+      removeEnded(now);
       const verdict = checkConsoleLinkToken(token, { secrets, location, now });
       if (verdict !== "good") return verdict;
       if (used.has(token)) return "used";
       used.set(token, Number.parseInt(token, 36));
       const session = { folder: randomText(16), secret: randomText(32) };
-      sessions.set(nameOf(session), now + sessionLifeMs);
+      sessions.set(sessionKey(session), now + sessionLifeMs);
       const [oldest] = sessions.keys();
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
       return session;
     },
     has(session: OfferedSession): boolean {
-      const end = sessions.get(nameOf(session));
+      const end = sessions.get(sessionKey(session));
       return end !== undefined && end > clock.now();
     },
   };
 }
 
-const nameOf = ({ folder = "", secret = "" }: OfferedSession): string => `${folder}/${secret}`;
+const sessionKey = ({ folder = "", secret = "" }: OfferedSession): string => `${folder}/${secret}`;

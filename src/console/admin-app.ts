@@ -14,24 +14,21 @@ import {
   removeSessionFolder,
   requireLocalRequest,
   type SessionStore,
-  sendFailure,
+  sendError,
   sessionLifeMs,
   sessionRoute,
 } from "./access.ts";
-import { consoleFrame, renderConsoleHome, renderMessagePage, renderSections } from "./console-page.ts";
+import { renderConsoleHome, renderFrame, renderMessagePage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
 type AdminOptions = { readonly sources: ConsoleSources; readonly sessions: SessionStore };
 
-/** The session's cookie. Its `Path` is the session's folder, so browsers send it nowhere else. */
+/** The cookie of a session. Its `Path` is the session's folder, so browsers send the cookie to that folder only. */
 const cookieName = "tvs_console";
 const livePath = "/live.json";
 
-/**
- * Makes the app of the admin port. The console requires a session, which a one-time link begins (decision D8.3). `/metrics`
- * requires no session, because a scraper cannot open a link.
- */
+/** Makes the app. The console requires a session (decision D8.3), but `/metrics` does not: a scraper cannot open a link. */
 export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminEnv> {
   const command = sources.commandLine("console");
   const signedIn: MiddlewareHandler<AdminEnv> = async (c, next) => {
@@ -49,13 +46,13 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
     if (status !== undefined && title !== undefined) {
       const path = removeSessionFolder(c.req.path).replace(/\.csv$/, "");
       const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${path}">Back</a></p></section>`;
-      return c.html(consoleFrame({ title, path, main }), status);
+      return c.html(renderFrame({ title, path, main }), status);
     }
     log.error("the console failed", { detail: String(error) });
-    return sendFailure(c, 500, "internal error");
+    return sendError(c, 500, "internal error");
   });
   app.use(requireLocalRequest(), compress({ encoding: "gzip" }));
-  app.notFound((c) => sendFailure(c, 404, "there is no page at this address"));
+  app.notFound((c) => sendError(c, 404, "there is no page at this address"));
 
   app.get("/open", async (c) => {
     const session = sessions.open(c.req.query("token") ?? "");
@@ -82,7 +79,7 @@ export function createAdminApp({ sources, sessions }: AdminOptions): Hono<AdminE
   return app;
 }
 
-/** The statuses of a malformed query or an unknown id, which get a page with the error's message. */
+/** The HTTP statuses of a malformed query and an unknown id, by error code. The page shows the error's message. */
 const refusedStatuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);

@@ -2,7 +2,7 @@
 
 import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
-import { badge, commandBox, format, type Markup } from "./markup.ts";
+import { badge, commandBox, formats, type Markup } from "./markup.ts";
 import {
   renderConcerns,
   renderEvidenceLog,
@@ -38,8 +38,8 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** Makes any other page of the console. The script does not refresh these pages. */
-export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
+/** Puts a page's main part between header and footer. `renderConsoleHome` makes the first page, which has other ones. */
+export function renderFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   const body = html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine.</p></footer>`;
@@ -87,7 +87,7 @@ export function renderConsoleHome(state: ConsoleState): Markup {
   const body = html`<header>
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
-<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${format.time(now, timeZone)}</span></p>
+<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${formats.time(now, timeZone)}</span></p>
 <noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">

@@ -1,4 +1,4 @@
-/** The pages of a single teacher, partner and import. */
+/** The pages that show one teacher, one partner or one import. */
 
 import { html } from "hono/html";
 import { formatDuration } from "../domain/clock.ts";
@@ -15,7 +15,7 @@ import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts"
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { renderStatusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, emptyNote, format, type Markup, renderTable } from "./markup.ts";
+import { badge, type Cell, commandBox, formats, type Markup, makeNote, renderTable } from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function renderTeacherPage(reference: string, sources: ConsoleSources): Promise<Markup> {
@@ -45,12 +45,12 @@ export async function renderTeacherPage(reference: string, sources: ConsoleSourc
     ["Category", shown.category],
     ["Source", shown.source],
     ["On file", onFile],
-    ["Record changed", `${format.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
+    ["Record changed", `${formats.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
   const ref = encodeURIComponent(shown.regNo);
   return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
-<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${format.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formats.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
 ${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
@@ -68,7 +68,7 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
   const { readings } = await sources.readings();
   const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
   const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
-  const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formats.time(time, settings.timeZone));
   const rows = liveCredentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
     "keyId" in one
       ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
@@ -80,21 +80,21 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
     ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
-    ["Calls this minute", use ? format.use(use.minute) : null],
-    ["Calls today (UTC)", use ? format.use(use.day) : null],
+    ["Calls this minute", use ? formats.use(use.minute) : null],
+    ["Calls today (UTC)", use ? formats.use(use.day) : null],
     ["Webhook", endpoint ? endpoint.host : null],
     ["Onboarded", at(partner.createdAt)],
   ])}
 <section class="panel"><h2>Keys and certificates</h2>${
     rows.length === 0
-      ? emptyNote("This partner has no valid key or certificate.")
+      ? makeNote("This partner has no valid key or certificate.")
       : renderTable("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
   }
 ${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
-  if (history.length === 0) return emptyNote("Nothing has changed since the record was made.");
+  if (history.length === 0) return makeNote("Nothing has changed since the record was made.");
   return renderTable("History", {
     head: ["Time", "Change", "Licence", "Certificate", "By", "Reason or event"],
     rows: history.map((line) => historyRow(line, timeZone)),
@@ -103,12 +103,12 @@ function historyTable(history: readonly HistoryLine[], timeZone: string): Markup
 
 function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   if (line.type === "event")
-    return [format.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
+    return [formats.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
   const { at, action, before, after, actor, reason } = line;
   const moved = (from: string | undefined, to: string) =>
     from === undefined || from === to ? to : `${from} → ${to}`;
   return [
-    format.time(at, timeZone),
+    formats.time(at, timeZone),
     action,
     moved(before?.license, after.license),
     moved(before?.certificate, after.certificate),
@@ -122,15 +122,17 @@ export function renderImportsTable(
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
-    return html`${emptyNote("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+    return html`${makeNote("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
   return renderTable("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
-      html`<a href="./import?id=${one.id}">${format.time(one.startedAt, timeZone)}</a>`,
+      html`<a href="./import?id=${one.id}">${formats.time(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
       importBadge(one, now),
-      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(format.count),
+      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(
+        formats.count,
+      ),
     ]),
   });
 }
@@ -149,7 +151,7 @@ function importBadge(one: StoredImport, now: number): Markup {
 
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 
-/** Makes the page of an import: its rejected rows and warnings by error code. It shows line numbers and no personal data. */
+/** Makes the page of an import: its rejected rows and warnings by error code. The page shows line numbers, not values. */
 export function renderImportPage(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
     .map(describeCodeCount)
@@ -158,16 +160,16 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
       rejects ? badge("bad", "rejected") : badge("warn", "remark"),
       html`<span class="prose">${meaning}</span>`,
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
-      format.count(met),
+      formats.count(met),
     ]);
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
-      ? emptyNote("Every row was accepted without a remark.")
+      ? makeNote("Every row was accepted without a remark.")
       : renderTable("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
 <p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
-/** Removes the folders from a path, because a folder's name may be a person's. */
+/** Returns the file's name without its folders, because the name of a folder may be a person's name. */
 const fileName = (path: string): string => path.replace(/^.*[\\/]/, "");

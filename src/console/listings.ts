@@ -1,4 +1,4 @@
-/** The console's lists of teachers, attestations, deliveries and changes: their filters, columns and reads. */
+/** The console's lists of teachers, attestations, deliveries and changes: the filter, columns and query of each. */
 
 import { stringify } from "csv-stringify/sync";
 import { html } from "hono/html";
@@ -18,11 +18,11 @@ import {
 } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, emptyNote, format, type Markup, renderIdCell, renderTable } from "./markup.ts";
+import { badge, type Cell, formats, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
-/** A field of a list's filter. Its kind is a text, a date, or the words to choose from. */
+/** A field of a list's filter. The user types a text or a date, or chooses one of the words that `kind` lists. */
 type Field = readonly [name: string, label: string, kind: "text" | "date" | readonly string[]];
 
 /** A column: its heading, its value in the CSV file, and its cell on the page if the cell differs from the value. */
@@ -32,10 +32,10 @@ type Column<Row> = readonly [
   cell?: (row: Row) => Cell,
 ];
 
-/** A page of rows. `next` is the cursor of the next page (a registration number or a number of rows to skip), null at the end. */
+/** A page of rows. `next` is the registration number or the count of rows before the next page; null on the last page. */
 type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
-/** The wanted page of a list. `from` is the previous page's `next`, or "" for the first page. */
+/** The page to read. `from` is the `next` of the page before, or "" for the first page; `rows` is the page's length. */
 type WantedPage = { readonly from: string; readonly rows: number };
 
 export type Listing<Row> = {
@@ -44,15 +44,16 @@ export type Listing<Row> = {
   readonly title: string;
   readonly fields: readonly Field[];
   readonly columns: readonly Column<Row>[];
+  /** The text that is shown instead of a table without rows. */
   readonly nothing: string;
-  /** The most rows that the list's CSV file has. */
+  /** The maximum number of rows in the list's CSV file. */
   readonly csvRows: number;
-  /** Reads a page. @param query as `parseListFilter` returns it */
+  /** Reads a page. @param query the filled fields of the filter, from `parseListFilter` */
   readonly read: (query: Query, page: WantedPage) => Promise<Rows<Row>>;
 };
 
 export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
-  if (rows.length === 0) return emptyNote(nothing);
+  if (rows.length === 0) return makeNote(nothing);
   return renderTable(title, {
     head: columns.map(([head]) => head),
     rows: rows.map((row) => columns.map(([, text, cell]) => cell?.(row) ?? String(text(row) ?? "–"))),
@@ -74,7 +75,7 @@ ${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)
 </form>`;
 }
 
-export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+export function renderPager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
   const addressOf = (file: string, of: Query) => {
     const text = new URLSearchParams(of).toString();
     return text === "" ? `.${file}` : `.${file}?${text}`;
@@ -83,10 +84,10 @@ export function pagerLinks<Row>({ path, csvRows }: Listing<Row>, query: Query, n
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${format.count(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formats.count(csvRows)} rows at most</a></p>`;
 }
 
-/** Picks the filled fields of a list's filter, and checks them by their kinds. @throws TvsError USAGE */
+/** Returns the filled fields of a list's filter. @throws TvsError USAGE if a date or a word is wrong */
 export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
   const filled: Record<string, string> = {};
   for (const [name, label, kind] of fields) {
@@ -103,10 +104,7 @@ export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Qu
 
 const csvPageRows = 2_000;
 
-/**
- * Makes the stream of a list's CSV file, 2,000 rows at a time. The first rows are read before this function returns, so that
- * a query that the database refuses gets a 400 and not a broken file.
- */
+/** Makes the stream of a list's CSV file. The first rows are read before it starts, so that a malformed query gets a 400. */
 export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
@@ -133,21 +131,21 @@ export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<R
 }
 
 export const rowsPerListPage = 50;
-/** The most teachers that are read for one page. With few matches a page may be short, but it takes less than a second. */
+/** The maximum number of teachers read for a page. A page therefore takes under a second, but is short if few match. */
 const maxTeachersRead = 200_000;
-/** The most rows that {@link newestFirst} shows. */
+/** The maximum number of rows that a list of {@link newestFirst} shows, on all pages together. */
 const maxNewest = 2_000;
-/** The most teachers in a CSV file. `tvs teachers export` has no such limit. */
+/** The maximum number of teachers in a CSV file. `tvs teachers export` has no limit. */
 const maxTeachers = 100_000;
 
 const partnerField: Field = ["partner", "Partner", "text"];
 
-function startOf(day: string | undefined, { configuration }: ConsoleSources): number | undefined {
+function startOfDay(day: string | undefined, { configuration }: ConsoleSources): number | undefined {
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
 
 type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
-  /** Reads the newest `limit` rows since a time in milliseconds. */
+  /** Reads the newest `limit` rows. `since` is a time in Unix milliseconds; undefined reads rows of any age. */
   readonly find: (
     query: Query,
     most: { readonly since: number | undefined; readonly limit: number },
@@ -162,7 +160,7 @@ function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirs
     async read(query, { from, rows }) {
       const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
       const end = skip + rows;
-      const all = await find(query, { since: startOf(query.since, sources), limit: end + 1 });
+      const all = await find(query, { since: startOfDay(query.since, sources), limit: end + 1 });
       return { rows: all.slice(skip, end), next: all.length > end && end < maxNewest ? String(end) : null };
     },
   };
@@ -214,7 +212,7 @@ export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow
       ["Changed", ({ updatedAt }) => updatedAt],
     ],
     read({ license, certificate, expires, changed, state }, page) {
-      const changedSince = startOf(changed, sources);
+      const changedSince = startOfDay(changed, sources);
       const filter = { license, certificate, expiresBefore: expires, changedSince, state } as TeacherFilter;
       return readTeacherRows(sources, page, (list, asked) => listTeachers(list, filter, asked));
     },
@@ -239,7 +237,7 @@ export async function readTeacherRows(
   return { rows, next: found.next };
 }
 
-/** Makes the list of attestations: which partner received which answer about which teacher. */
+/** Defines the list of attestations: which partner received which answer about which teacher. */
 export function defineAttestationList(sources: ConsoleSources): Listing<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
   return newestFirst<Attestation>(sources, {
@@ -248,7 +246,7 @@ export function defineAttestationList(sources: ConsoleSources): Listing<Attestat
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => format.time(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => formats.time(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -274,7 +272,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 
 export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : format.time(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : formats.time(time, timeZone));
   return newestFirst<Delivery>(sources, {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -297,10 +295,10 @@ export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
   });
 }
 
-/** Makes the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
+/** Defines the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
 export function defineChangeList(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && format.timesIn(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && formats.timesIn(detail, timeZone);
   return newestFirst<RecordedChange>(sources, {
     path: "/changes",
     title: "Changes",
@@ -310,7 +308,7 @@ export function defineChangeList(sources: ConsoleSources): Listing<RecordedChang
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => format.time(at, timeZone)],
+      ["Time", ({ at }) => formats.time(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

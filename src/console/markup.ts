@@ -6,10 +6,10 @@ import type { Markup } from "../site/shell.ts";
 export type { Markup };
 export type Cell = string | Markup;
 
-/** Longest text of a table cell, in characters, that is kept on one line. A time with its zone's name is shorter. */
+/** The longest text of a table cell, in characters, that stays on one line. A time with its zone's name is shorter. */
 const maxOneLine = 24;
 
-/** Lets a long text break into lines, so that the table's last columns stay on a small screen. */
+/** Lets a long text break into lines, so that a small screen shows the table's last columns. */
 function fitted(cell: Cell | undefined): Cell | undefined {
   const isLong = typeof cell === "string" && cell.length > maxOneLine;
   return isLong ? html`<span class="long">${cell}</span>` : cell;
@@ -19,7 +19,7 @@ export const renderIdCell = (id: string | null): Markup => html`<span class="id"
 
 type Parts = { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number };
 
-/** Makes a table that scrolls if it is too wide. @param numbersFrom the first column of right-aligned numbers */
+/** Makes a table that scrolls if it is too wide. @param numbersFrom the index of the first column of numbers */
 export function renderTable(label: string, { head, rows, numbersFrom = head.length }: Parts): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
@@ -28,7 +28,7 @@ export function renderTable(label: string, { head, rows, numbersFrom = head.leng
 </table></div>`;
 }
 
-export const emptyNote = (text: string): Markup => html`<p class="none">${text}</p>`;
+export const makeNote = (text: string): Markup => html`<p class="none">${text}</p>`;
 
 /** Makes a box with a command that the operator can paste into a terminal. The page's script adds a copy button. */
 export const commandBox = (command: string): Markup =>
@@ -45,20 +45,20 @@ export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): M
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export const format = {
+export const formats = {
   count: (value: number): string => whole.format(value),
   use: ({ used, limit }: { used: number; limit: number }): string =>
-    `${format.count(used)} of ${format.count(limit)}`,
-  percent: (share: number): string => `${format.count(Math.min(999, share * 100))} %`,
+    `${formats.count(used)} of ${formats.count(limit)}`,
+  percent: (share: number): string => `${formats.count(Math.min(999, share * 100))} %`,
   bytes: (value: number): string =>
-    value < 1e9 ? `${format.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,
+    value < 1e9 ? `${formats.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,
 
-  /** Keeps two significant digits or a whole number: 0.04, 3.2, 47, 1,260. */
+  /** Rounds to at most two decimals, or from 10 on to a whole number: 0.04, 3.2, 47, 1,260. */
   figure(value: number | null): string {
     if (value === null || !Number.isFinite(value)) return "–";
     if (value === 0) return "0";
     if (value < 0.995) return value.toFixed(2);
-    return value < 9.95 ? value.toFixed(1) : format.count(value);
+    return value < 9.95 ? value.toFixed(1) : formats.count(value);
   },
 
   /** Formats milliseconds since the epoch to the minute, in the service's time zone: 2026-03-01 09:30 WAT. */
@@ -69,7 +69,7 @@ export const format = {
     return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
   },
 
-  /** Replaces each ISO 8601 time in UTC of a sentence with the time in the service's time zone. */
+  /** Converts each ISO 8601 time in a text from UTC to the service's time zone. */
   timesIn: (text: string, timeZone: string): string =>
-    text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => format.time(Date.parse(time), timeZone)),
+    text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formats.time(Date.parse(time), timeZone)),
 };

@@ -6,7 +6,7 @@ import { TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
 import { readFormBody } from "../http/request-body.ts";
 import type { AdminEnv } from "./access.ts";
-import { consoleFrame } from "./console-page.ts";
+import { renderFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { renderImportPage, renderImportsTable, renderPartnerPage, renderTeacherPage } from "./file-pages.ts";
 import {
@@ -17,17 +17,17 @@ import {
   defineTeacherList,
   type Listing,
   listingTable,
-  pagerLinks,
   parseListFilter,
   readTeacherRows,
   renderListFilter,
+  renderPager,
   rowsPerListPage,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
 
 const shownImports = 100;
 
-/** Adds the pages to the app of a session. @param signedIn refuses a request without a session */
+/** Adds the pages to the app of a session. @param signedIn the middleware that refuses requests without a session */
 export function addRegisterPages(
   app: Hono<AdminEnv>,
   sources: ConsoleSources,
@@ -40,9 +40,9 @@ export function addRegisterPages(
     part: (c: Context<AdminEnv>) => Promise<Markup>,
   ): void {
     app[method](path, signedIn, async (c) => {
-      // The page of a refused query has the same title.
+      // If the query is refused, the page with the refusal has the same title.
       c.set("title", title);
-      return c.html(consoleFrame({ title, path, main: await part(c) }));
+      return c.html(renderFrame({ title, path, main: await part(c) }));
     });
   }
 
@@ -53,7 +53,7 @@ export function addRegisterPages(
       const wanted = { from: c.req.query("from") ?? "", rows: rowsPerListPage };
       const { rows, next } = await listing.read(query, wanted);
       return html`<section class="panel">${before}${renderListFilter(listing, query)}</section>
-<section class="panel">${listingTable(listing, rows)}${pagerLinks(listing, query, next)}</section>`;
+<section class="panel">${listingTable(listing, rows)}${renderPager(listing, query, next)}</section>`;
     });
     app.get(`${path}.csv`, signedIn, async (c) => {
       c.set("title", title);
@@ -70,7 +70,7 @@ export function addRegisterPages(
   list(defineDeliveryList(sources));
   list(defineChangeList(sources));
 
-  // A POST, because the search term may be a personal number, which no URL may contain (contract C6).
+  // The search is a POST, because its term can be a personal number, which no URL may contain (contract C6).
   page("post", teachers.path, teachers.title, async (c) => {
     const given = await readFormBody(c);
     const term = given.get("term") ?? "";

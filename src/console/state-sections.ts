@@ -13,7 +13,7 @@ import { describeLicensedCount } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { renderImportsTable } from "./file-pages.ts";
-import { badge, commandBox, emptyNote, format, type Markup, renderShareBar, renderTable } from "./markup.ts";
+import { badge, commandBox, formats, type Markup, makeNote, renderShareBar, renderTable } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
@@ -28,9 +28,9 @@ export function renderConcerns(state: ConsoleState): Markup {
 }
 
 export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
-  if (readings === null) return emptyNote(unread);
+  if (readings === null) return makeNote(unread);
   if (readings.quotas.length === 0)
-    return html`${emptyNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
+    return html`${makeNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
   const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
   return renderTable("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
@@ -38,9 +38,9 @@ export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${format.use(use.minute)}</span>`,
+      html`<span class="number">${formats.use(use.minute)}</span>`,
       meter(use.minute),
-      html`<span class="number">${format.use(use.day)}</span>`,
+      html`<span class="number">${formats.use(use.day)}</span>`,
       meter(use.day),
     ]),
   });
@@ -51,7 +51,7 @@ type Use = QuotaFigures["use"]["day"];
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
 function meter(use: Use): Markup {
-  const words = use.limit === 0 ? "none" : format.percent(shareOf(use));
+  const words = use.limit === 0 ? "none" : formats.percent(shareOf(use));
   return html`<span class="meter">${renderShareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
@@ -61,7 +61,7 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationTimes(keys, now);
-  const at = (time: number | null) => (time === null ? "–" : format.time(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formats.time(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
@@ -80,17 +80,17 @@ export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup
     : html`due ${at(rotation.dueAt)}, in ${formatDuration(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${renderTable("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${format.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formats.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
 }
 
 export function renderWebhooks(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
-  if (readings === null) return emptyNote(unread);
+  if (readings === null) return makeNote(unread);
   const { endpoints, backlog } = readings;
   // The deliveries of a removed endpoint are held, not deleted, so the operator must see them too.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
-    return html`${emptyNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
+    return html`${makeNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
   const backlogOf = (id: string) => backlog.find(({ partnerId }) => partnerId === id);
   const noEndpoint = badge("quiet", "no endpoint");
   const rows = [
@@ -125,11 +125,11 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
   const due = oldestDueAt === null ? "–" : formatDuration(now - oldestDueAt);
-  return [`${format.count(pending)}${held}`, format.count(dead), due];
+  return [`${formats.count(pending)}${held}`, formats.count(dead), due];
 }
 
 export function renderImports({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
-  if (readings === null) return emptyNote(unread);
+  if (readings === null) return makeNote(unread);
   const { teachers, appliedAt } = readings;
   const age = appliedAt === null ? null : formatDuration(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
@@ -140,8 +140,8 @@ export function renderImports({ readings, snapshot, now, commandLine }: ConsoleS
 
 export function renderEvidenceLog(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
-  if (readings === null) return emptyNote(unread);
-  if (readings.log === null) return emptyNote("The log begins when the service has started.");
+  if (readings === null) return makeNote(unread);
+  if (readings.log === null) return makeNote("The log begins when the service has started.");
   return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
 }
 
@@ -151,7 +151,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${format.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
+      : `${formats.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
   return renderTable("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
@@ -160,16 +160,16 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
         log.origin,
         late === null ? badge("good", "covered") : badge("bad", `late by ${formatDuration(late)}`),
         signed,
-        ...[log.size, log.waiting, log.signedSize].map(format.count),
+        ...[log.size, log.waiting, log.signedSize].map(formats.count),
       ],
     ],
   });
 }
 
-/** A failed check, with the command that solves the problem or shows more of it. */
+/** A failed check, with the command that solves the problem or shows more about it. */
 type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly command: string };
 
-/** How long the death of a signer thread is shown, in milliseconds. */
+/** How long the console reports the death of a signer thread, in milliseconds. */
 const deathConcernMs = 60 * 60_000;
 
 export function findConcerns(state: ConsoleState): Concern[] {
@@ -185,7 +185,7 @@ export function findConcerns(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: format.timesIn(
+      text: formats.timesIn(
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
@@ -215,7 +215,7 @@ function checkProcess(state: ConsoleState): Finding[] {
     checks.push(fail("requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
-    const times = deaths === 1 ? "once" : `${format.count(deaths)} times`;
+    const times = deaths === 1 ? "once" : `${formats.count(deaths)} times`;
     const found = `a signer thread died ${formatDuration(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn(found, advice));

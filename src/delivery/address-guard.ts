@@ -1,6 +1,6 @@
 /**
  * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A partner chooses the
- * URL, so the URL and the IP addresses of its host are hostile until they are found public.
+ * URL, so the guard treats the URL and the IP addresses of its host as hostile until it finds them public.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -13,13 +13,13 @@ import type { Settings } from "../domain/settings.ts";
 /** The reason of a refusal, which is also the error code of a failed attempt. */
 type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
-/** A refused endpoint (code `REFUSED`); the message never repeats path or query. */
-export class EndpointRefused extends TvsError {
+/** The error of a refused endpoint (code `REFUSED`). Its message never repeats the URL's path or query. */
+export class EndpointError extends TvsError {
   readonly refusal: EndpointRefusal;
 
   constructor(refusal: EndpointRefusal, message: string, options: { cause?: unknown } = {}) {
     super("REFUSED", message, options);
-    this.name = "EndpointRefused";
+    this.name = "EndpointError";
     this.refusal = refusal;
   }
 }
@@ -53,9 +53,9 @@ const resolveTimeoutMs = 5000;
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Says why an IP address is not public: a block of the IANA special-purpose registries, multicast, IPv6 outside global
- * unicast, or an IPv4 address inside, to which a translator would forward. An unusual spelling is refused too: a
- * connection would look it up as a name. test/delivery/address-guard.test.ts compares ipaddr.js with the registries.
+ * Returns why an IP address is not public: the IANA special-purpose registries list it, it is multicast or IPv6 outside
+ * global unicast, or it contains an IPv4 address to which a translator would forward. An unusual spelling is refused,
+ * because a connection would resolve it as a name. test/delivery/address-guard.test.ts compares all registered blocks.
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */
@@ -72,21 +72,21 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
   return address instanceof ipaddr.IPv6 && !address.match(globalUnicast) ? "not global unicast" : null;
 }
 
-/** A URL of a receiver on this machine. Only a port may follow the host, so `localhost.example` does not match. */
-const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
+/** The URL of a receiver on this machine. Only a port or path may follow the host, so `localhost.example` does not match. */
+const localReceiverUrl = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
 
-/** True if a webhook may go to a private IP address: by the setting, or in a sandbox to a receiver on this machine. */
+/** Returns true if the setting allows private IP addresses, or a sandbox's webhook goes to a receiver on this machine. */
 export function isPrivateAddressAllowed(
   url: string,
   { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
 ): boolean {
-  return allowPrivateWebhooks || (keyKind === "test" && receiverHere.test(url));
+  return allowPrivateWebhooks || (keyKind === "test" && localReceiverUrl.test(url));
 }
 
 /**
- * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment. A host that
- * is an IP address is classified after parsing, which turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
- * @throws EndpointRefused
+ * Parses an endpoint's URL: https (or http with `allowPrivate`), a host, no user information, no fragment. An IP address
+ * is classified after parsing, because the parser turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
+ * @throws EndpointError
  */
 export function parseEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
   checkSpelling(text, allowPrivate);
@@ -121,32 +121,32 @@ export function hostOfUrl(url: URL): string {
 }
 
 /**
- * Checks an endpoint's URL and all IP addresses of its host; one that is not public refuses the endpoint. Called when
- * an endpoint is saved and before each attempt. The attempt connects to a returned address, so a later change of the
- * DNS has no effect on it.
- * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` if the name has no address now
+ * Checks an endpoint's URL and all IP addresses of its host, and refuses the endpoint if one address is not public. This
+ * is done when an endpoint is saved, and before each attempt. The attempt connects to a returned address, so a later
+ * change of the DNS has no effect on the attempt.
+ * @throws EndpointError with the reason, which is `HOST_UNRESOLVED` if the name has no address
  */
 export async function resolveEndpoint(endpoint: string | URL, options: ResolveOptions) {
   const url = parseEndpointUrl(String(endpoint), options);
   const host = hostOfUrl(url);
-  const addresses = isIP(host) === 0 ? await lookUp(host, options) : [host];
+  const addresses = isIP(host) === 0 ? await resolveHost(host, options) : [host];
   if (!options.allowPrivate) for (const address of addresses) requirePublic(host, address);
   return { url, addresses };
 }
 
-async function lookUp(host: string, options: ResolveOptions): Promise<string[]> {
+async function resolveHost(host: string, options: ResolveOptions): Promise<string[]> {
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
   // The system's resolver has no time limit.
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
   const found = await withTimeout(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
-    throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
+    throw new EndpointError("HOST_UNRESOLVED", message, { cause });
   });
   // If the resolver returns a name, the connection would resolve that name itself, to an unchecked address.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
   if (addresses.length === 0 || addresses.length < new Set(found).size)
-    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
-  // IPv4 comes first: many machines have no IPv6 route, and the others lose nothing.
+    throw new EndpointError("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
+  // IPv4 comes first, because many machines have no IPv6 route.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
 }
 
@@ -155,12 +155,12 @@ function requirePublic(host: string, address: string): void {
   if (range !== null) throw refusedAddress(host === address ? host : `${host} (${address})`, range);
 }
 
-function invalid(reason: string): EndpointRefused {
-  return new EndpointRefused("ENDPOINT_INVALID", `webhook URL refused: ${reason}`);
+function invalid(reason: string): EndpointError {
+  return new EndpointError("ENDPOINT_INVALID", `webhook URL refused: ${reason}`);
 }
 
-function refusedAddress(what: string, range: string): EndpointRefused {
+function refusedAddress(what: string, range: string): EndpointError {
   const advice = "use a public one, or --allow-private-webhooks in a sandbox";
   const message = `webhook address ${what} is not public (${range}); ${advice}`;
-  return new EndpointRefused("ADDRESS_REFUSED", message);
+  return new EndpointError("ADDRESS_REFUSED", message);
 }

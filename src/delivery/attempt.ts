@@ -5,14 +5,14 @@ import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { decodeWebhookSecret, decryptSigningSecrets } from "../domain/webhooks.ts";
-import { EndpointRefused, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
+import { EndpointError, type ResolvedEndpoint, resolveEndpoint } from "./address-guard.ts";
 import type { AttemptResult, WebhookHttpClient } from "./exchange.ts";
 
 export type AttemptDependencies = {
   readonly exchange: WebhookHttpClient;
   readonly secrets: Secrets;
   readonly clock: Clock;
-  /** True if this URL may have a private IP address, by the settings at the time of the attempt. */
+  /** Returns true if the settings at the time of the attempt allow this URL to have a private IP address. */
   readonly allowPrivate: (url: string) => boolean;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
@@ -22,7 +22,7 @@ export type AttemptDependencies = {
 
 /**
  * Returns a function that makes one attempt and returns its result, whatever the endpoint does. Each attempt resolves
- * and checks the endpoint's host, and connects to a checked address. Attempts that begin during a look-up share it.
+ * and checks the endpoint's host, and connects to a checked address. Attempts at one URL share a DNS lookup under way.
  * @throws TvsError MASTER_KEY_WRONG if the endpoint's secret cannot be decrypted
  */
 export function createAttemptMaker(dependencies: AttemptDependencies) {
@@ -48,14 +48,14 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
     try {
       resolved = await resolve(endpoint.url, isPrivateAllowed);
     } catch (error) {
-      if (!(error instanceof EndpointRefused)) throw error;
+      if (!(error instanceof EndpointError)) throw error;
       const durationMs = Math.round(performance.now() - startedMs);
       return { status: null, error: error.refusal, retryAfterSeconds: null, durationMs };
     }
     const { url, addresses } = resolved;
     // Each attempt uses the host's next IP address, so that a dead address fails only some attempts.
     const address = addresses[delivery.attempts % addresses.length] ?? "";
-    const headers = deliveryHeaders(delivery, {
+    const headers = buildHeaders(delivery, {
       version,
       secrets: decryptSigningSecrets(secrets, endpoint, clock.now()),
       timestampSeconds: Math.floor(clock.now() / 1000),
@@ -75,7 +75,7 @@ type Signing = {
 };
 
 /** Makes the headers of an attempt (contract C20, decision D10.6). All attempts of a delivery have the same ids. */
-export function deliveryHeaders(delivery: Delivered, { version, ...signing }: Signing & { version: string }) {
+export function buildHeaders(delivery: Delivered, { version, ...signing }: Signing & { version: string }) {
   const { body, eventId } = delivery;
   const { secrets, timestampSeconds } = signing;
   // The HMAC key of Standard Webhooks is the secret, decoded from base64.

@@ -1,16 +1,16 @@
 import type { LeasedDelivery, LeaseRequest, SendableEndpoint } from "../domain/deliveries.ts";
 
 type QueueLimits = {
-  /** The most concurrent attempts, to all endpoints together and to one endpoint. */
+  /** The most concurrent attempts to all endpoints together. */
   readonly maxAttempts: number;
   readonly maxAttemptsPerEndpoint: number;
-  /** The most leased deliveries of one endpoint: more than its attempts, so that a free slot needs no new lease first. */
+  /** The most leased deliveries of one endpoint: more than its attempts, so that a free slot need not wait for a lease. */
   readonly maxHeldPerEndpoint: number;
   /** The most leased deliveries of all endpoints together; this bounds memory. */
   readonly maxHeld: number;
 };
 
-type EndpointQueue = ReturnType<typeof newQueue>;
+type EndpointQueue = ReturnType<typeof createQueue>;
 
 /** An attempt that has begun. `isProbe` is true if the endpoint was failing. */
 export type RunningAttempt = {
@@ -22,9 +22,9 @@ export type RunningAttempt = {
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
 /**
- * Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the attempts among them. After
- * a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints together get at most
- * half of all attempts.
+ * Keeps a queue for each endpoint, so that a slow or dead endpoint delays no other, and shares the attempts among them.
+ * After a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints together get
+ * at most half of all attempts.
  */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
@@ -41,14 +41,14 @@ export function createEndpointQueues(limits: QueueLimits) {
   const inTurn = () => [...order.slice(turn % order.length), ...order.slice(0, turn % order.length)];
 
   return {
-    /** Updates the endpoints from the database. @returns leases to give back, of endpoints that are not open any more */
+    /** Updates the endpoints from the database. @returns the leased deliveries of closed endpoints, to be given back */
     update(endpoints: readonly SendableEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
-        const queue = queues.get(endpoint.partnerId) ?? newQueue(endpoint);
+        const queue = queues.get(endpoint.partnerId) ?? createQueue(endpoint);
         queues.set(endpoint.partnerId, queue);
         closed.delete(queue);
-        bringUpToDate(queue, endpoint, now);
+        updateQueue(queue, endpoint, now);
       }
       const orphans = [...closed].flatMap((queue) => {
         queue.isOpen = false;
@@ -75,7 +75,7 @@ export function createEndpointQueues(limits: QueueLimits) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
         if (queue === undefined) continue;
-        // A lease request keeps half of its limit for retries, so fewer than half mean that nothing due is left.
+        // A lease request reserves half of its limit for retries, so less than half means that nothing else is due.
         if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
           queue.waiting.push({ delivery, leasedAtMs });
@@ -84,8 +84,8 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
     },
     /**
-     * Begins the next attempt, endpoints in turn. Leases before `leasedSinceMs` are left to `takeStale`: if the process
-     * was suspended, another sender may have them. @returns null if nothing is waiting, or no slot is free
+     * Begins the next attempt; endpoints take turns. Deliveries leased before `leasedSinceMs` are left to `takeStale`: if
+     * the process was suspended, another sender may have them. @returns null if nothing is waiting, or no slot is free
      */
     next(leasedSinceMs = Number.NEGATIVE_INFINITY): RunningAttempt | null {
       if (underWay >= limits.maxAttempts) return null;
@@ -112,7 +112,7 @@ export function createEndpointQueues(limits: QueueLimits) {
     forget(delivery: LeasedDelivery): void {
       queues.get(delivery.partnerId)?.held.delete(delivery.id);
     },
-    /** Removes deliveries leased before `leasedBeforeMs`, whose lease could expire during an attempt. */
+    /** Removes and returns the deliveries leased before `leasedBeforeMs`, whose lease could expire during an attempt. */
     takeStale(leasedBeforeMs: number): LeasedDelivery[] {
       return order.flatMap((queue) => {
         const { waiting } = queue;
@@ -123,7 +123,7 @@ export function createEndpointQueues(limits: QueueLimits) {
   };
 }
 
-function newQueue(endpoint: SendableEndpoint) {
+function createQueue(endpoint: SendableEndpoint) {
   return {
     endpoint,
     /** False for an endpoint that is disabled, removed or held. */
@@ -139,14 +139,14 @@ function newQueue(endpoint: SendableEndpoint) {
   };
 }
 
-function bringUpToDate(queue: EndpointQueue, endpoint: SendableEndpoint, now: number): void {
+function updateQueue(queue: EndpointQueue, endpoint: SendableEndpoint, now: number): void {
   if (queue.endpoint.url !== endpoint.url) queue.isFailing = false;
   queue.endpoint = endpoint;
   queue.isOpen = true;
   queue.mayHaveDue = endpoint.nextDueAt !== null && endpoint.nextDueAt <= now;
 }
 
-/** How many deliveries to lease. They are leased many at a time: a commit for each would cost more than the attempts. */
+/** Returns how many deliveries to lease in one commit, because one commit for each would cost more than the attempts. */
 function roomOf({ isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue, limits: QueueLimits) {
   if (!isOpen || !mayHaveDue || waiting.length >= limits.maxAttemptsPerEndpoint / 2) return 0;
   return (isFailing ? 1 : limits.maxHeldPerEndpoint) - waiting.length - underWay;

@@ -9,11 +9,11 @@ import type { DeliveryErrorCode } from "../domain/deliveries.ts";
 import { hostOfUrl, nonPublicRangeOf } from "./address-guard.ts";
 
 export type AttemptResult = {
-  /** The HTTP status, even if the attempt failed after it. */
+  /** The HTTP status, even if the attempt failed later; null if the receiver sent none. */
   readonly status: number | null;
   /** Null if the receiver acknowledged the delivery. */
   readonly error: DeliveryErrorCode | null;
-  /** The `Retry-After` of a response that does not acknowledge. */
+  /** The `Retry-After` of a response that does not acknowledge the delivery; null without the header. */
   readonly retryAfterSeconds: number | null;
   readonly durationMs: number;
 };
@@ -30,8 +30,8 @@ type Phase = "connect" | "tls" | "response" | "body";
 const maxInterimResponses = 16;
 
 /**
- * Reads the response to a request. A 2xx acknowledges once its body is whole, or once 16 KiB of head and body are read;
- * any other status is a failure without its body. A connection is reused only after a whole 2xx body.
+ * Reads the response to a request. A 2xx acknowledges the delivery once its body is whole, or once 16 KiB of head and
+ * body are read. The body of any other status is not read. A connection is reused only after a whole 2xx body.
  * @returns the promise, and a function that settles it with an error and closes the connection
  */
 function readResponse(request: ClientRequest) {
@@ -55,8 +55,8 @@ function readResponse(request: ClientRequest) {
     phase = reached;
   });
   // This listener stays after the response: a late error without a listener would end the process.
-  request.on("error", (error) => settle(errorIn(phase, error)));
-  request.on("close", () => settle(errorIn(phase)));
+  request.on("error", (error) => settle(errorOfPhase(phase, error)));
+  request.on("close", () => settle(errorOfPhase(phase)));
   request.on("upgrade", () => fail("RESPONSE_MALFORMED"));
   let interim = 0;
   request.on("information", () => {
@@ -65,8 +65,8 @@ function readResponse(request: ClientRequest) {
   request.on("response", (response) => {
     status = response.statusCode ?? null;
     phase = "body";
-    const refusal = statusError(status);
-    response.on("error", (error) => settle(errorIn(phase, error)));
+    const refusal = errorOfStatus(status);
+    response.on("error", (error) => settle(errorOfPhase(phase, error)));
     if (refusal !== null) return fail(refusal, response);
     // Each pair of name and value has a colon, a space and a line end.
     const headerBytes = response.rawHeaders.reduce((total, text) => total + text.length + 2, 0);
@@ -87,7 +87,7 @@ function readResponse(request: ClientRequest) {
   }
 }
 
-/** Reports the phases of a connection: errors differ by runtime and TLS library, the phases do not. */
+/** Reports the phases of a connection. Each runtime and TLS library has its own errors, and all have the same phases. */
 function followPhases(request: ClientRequest, reach: (phase: Phase) => void): void {
   request.on("socket", (socket: Socket & { encrypted?: boolean }) => {
     if (!socket.connecting) return reach("response");
@@ -96,7 +96,7 @@ function followPhases(request: ClientRequest, reach: (phase: Phase) => void): vo
   });
 }
 
-function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryErrorCode {
+function errorOfPhase(phase: Phase, error?: Error & { code?: string }): DeliveryErrorCode {
   if (phase === "connect") return "CONNECT_FAILED";
   if (phase === "tls") return "TLS_FAILED";
   // In all three runtimes the codes of the HTTP parser's errors begin with HPE_.
@@ -104,7 +104,7 @@ function errorIn(phase: Phase, error?: Error & { code?: string }): DeliveryError
   return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }
 
-function statusError(status: number | null): DeliveryErrorCode | null {
+function errorOfStatus(status: number | null): DeliveryErrorCode | null {
   if (status === null || status < 200) return "RESPONSE_MALFORMED";
   if (status < 300) return null;
   return status < 400 ? "REDIRECT" : "BAD_STATUS";
@@ -126,11 +126,11 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 }
 
 export type WebhookRequest = {
-  /** Returned by `resolveEndpoint`, as `address` is. */
+  /** The endpoint's URL. Its host is used only for `Host` and the TLS server name. */
   readonly url: URL;
-  /** The IP address to connect to; the URL's host is only for `Host` and the TLS server name. */
+  /** The IP address to connect to, which `resolveEndpoint` has checked. */
   readonly address: string;
-  /** All headers but `Host`, `Content-Length` and `Connection`. */
+  /** All headers except `Host`, `Content-Length` and `Connection`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly allowPrivate: boolean;
@@ -152,7 +152,7 @@ export type WebhookHttpClient = ReturnType<typeof createWebhookHttpClient>;
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
 
-/** Headers and body together. */
+/** The most bytes that are read of a response's headers and body together. */
 const maxResponseBytes = 16 * 1024;
 
 /**
@@ -172,7 +172,7 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
 
   /** Sends one delivery. Rejects only for a header that HTTP does not allow; each failure of an endpoint is a result. */
   async function deliver(request: WebhookRequest): Promise<AttemptResult> {
-    if (isRefused(request))
+    if (isAddressRefused(request))
       return { status: null, error: "ADDRESS_REFUSED", retryAfterSeconds: null, durationMs: 0 };
     const startedMs = performance.now();
     const { error, status, retryAfter } = await post(request, [kept, single]);
@@ -189,15 +189,15 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
   return { deliver, close };
 }
 
-/** Repeats the address guard's rule, for a caller without the guard. A name would be resolved again, so it is refused. */
-function isRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
+/** Repeats the address guard's rule, for a caller without the guard. A name, which would be resolved again, is refused. */
+function isAddressRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
   if (isIP(address) === 0) return true;
   return !allowPrivate && (url.protocol !== "https:" || nonPublicRangeOf(address) !== null);
 }
 
 /**
- * Sends the request. If a kept connection is closed just then, the endpoint has not failed: the request is sent once
- * more on a new connection, with the same deadline. At worst it arrives twice, as at-least-once delivery allows.
+ * Sends the request. If the receiver closes a kept connection before it answers, the endpoint has not failed: the request
+ * is sent once more on a new connection, with the same deadline. It may arrive twice, as at-least-once delivery allows.
  */
 async function post(request: WebhookRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
   const { deadlineMs, signal } = request;

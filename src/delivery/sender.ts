@@ -17,12 +17,12 @@ const senderLimits = {
   leaseMs: 60_000,
   deadlineMs: 15_000,
   pollMs: 200,
-  /** How long `close` waits for attempts under way. */
+  /** The longest time that `close` waits for attempts under way. */
   drainMs: 8_000,
 };
 type SenderLimits = typeof senderLimits;
 
-/** The part of a lease after the deadline: an attempt also resolves a name (5 s at most) and makes two commits. */
+/** The time that a lease outlasts the deadline: an attempt also resolves a name (5 s at most) and makes two commits. */
 const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
 const errorPauseMs = 2_000;
@@ -47,7 +47,7 @@ export function startWebhookSender(dependencies: WebhookSenderDependencies) {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const queues = createEndpointQueues(limits);
-  const intake = createIntake(dependencies, queues, limits);
+  const intake = createLeaseIntake(dependencies, queues, limits);
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
@@ -56,7 +56,7 @@ export function startWebhookSender(dependencies: WebhookSenderDependencies) {
   /**
    * Begins attempts, and leases deliveries when none is left, until the limits are reached or nothing is due. A few
    * attempts begin at a time (0.2 ms each), so that API calls are answered in between. A long backlog is interrupted to
-   * read the endpoints: another endpoint may have new deliveries, or this one a new URL or secret.
+   * read the endpoints, because there may be new deliveries, URLs or secrets.
    */
   async function fill(): Promise<void> {
     const lookAt = performance.now() + limits.pollMs;
@@ -129,7 +129,7 @@ export function startWebhookSender(dependencies: WebhookSenderDependencies) {
         await nextTurn();
       }
     },
-    /** Releases leases without an attempt. Attempts under way get `drainMs`; a later sender repeats those it aborts. */
+    /** Releases the deliveries that wait. Attempts under way are aborted after `drainMs`, and another sender repeats them. */
     async close(): Promise<void> {
       isClosing = true;
       clearInterval(polling);
@@ -142,7 +142,7 @@ export function startWebhookSender(dependencies: WebhookSenderDependencies) {
   };
 }
 
-function createIntake(
+function createLeaseIntake(
   { outbox, clock }: Pick<WebhookSenderDependencies, "outbox" | "clock">,
   queues: EndpointQueues,
   limits: SenderLimits,
@@ -174,7 +174,7 @@ function createIntake(
   };
 }
 
-/** Runs the work one call at a time, however often it is woken; pauses after a failure. */
+/** Makes a loop that runs `work` when it is woken, one run at a time, and pauses after a failure. */
 function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
@@ -205,7 +205,7 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   };
 }
 
-/** The longest time from lease to attempt, so that the lease outlasts the attempt. */
+/** Returns the longest time that a leased delivery may wait, so that its lease outlasts the attempt. */
 function longestWaitMs({ leaseMs, deadlineMs }: SenderLimits): number {
   return leaseMs - deadlineMs - attemptMarginMs;
 }

@@ -1,37 +1,37 @@
 import QuickLRU from "quick-lru";
 import type { Clock } from "./clock.ts";
-import type { QuotaState } from "./quota.ts";
+import type { LimitState } from "./quota.ts";
 
 const windowMs = 60_000;
-/** A wider address block has many customers, so its limit is this multiple of the narrowest block's limit. */
-const widerFactor = 16;
+/** An IPv6 /48 block has many customers, so its limit is this multiple of the limit of a /64 block. */
+const widerBlockFactor = 16;
 /** Lookups by NIN, e-mail or phone get one third of the limit, because a guessed number would show a name. */
-const personalPart = 3;
-/** At least this many blocks are counted, at most twice as many (70 MB); the least recently used are forgotten. */
-const rememberedBlocks = 100_000;
+const personalLookupDivisor = 3;
+/** The cache holds the counters of this many to twice as many blocks (70 MB), the most recently used ones. */
+const minCachedBlocks = 100_000;
 
-export type RateLimitDecision = QuotaState & {
+export type RateLimitDecision = LimitState & {
   readonly allowed: boolean;
   readonly retryAfterSeconds: number;
 };
 
 type Used = { readonly minute: number; lookups: number; personal: number };
 
-/** Makes fixed-window counters per client IP and UTC minute. @param perMinute the limit of the narrowest block */
+/** Limits lookups per IP address block and UTC minute. @param perMinute gives the limit of the narrowest block */
 export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
-  const known = new QuickLRU<string, Used>({ maxSize: rememberedBlocks });
+  const known = new QuickLRU<string, Used>({ maxSize: minCachedBlocks });
 
   function usedOf(block: string, minute: number): Used | undefined {
     const used = known.get(block);
     return used?.minute === minute ? used : undefined;
   }
 
-  /** Counts a lookup in every block, or in no block if one of them has no room. */
-  function count(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
+  /** Counts a lookup in every block of the client, or in none if a block has used its limit. */
+  function countLookup(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);
     const windows = blocks.map((block, at) => {
-      const limit = at === 0 ? narrowest : narrowest * widerFactor;
+      const limit = at === 0 ? narrowest : narrowest * widerBlockFactor;
       return { limit, left: limit - (usedOf(block, minute)?.[budget] ?? 0) };
     });
     const allowed = windows.every(({ left }) => left > 0);
@@ -50,10 +50,10 @@ export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
   }
 
   return {
-    /** Counts a lookup, or refuses it. @param blocks the address blocks of the client, the narrowest first */
-    lookup: (blocks: readonly string[]) => count("lookups", blocks, perMinute()),
+    /** Counts or refuses a lookup. @param blocks the client's IPv4 address, or its IPv6 /64 block, then its /48 */
+    lookup: (blocks: readonly string[]) => countLookup("lookups", blocks, perMinute()),
     /** Counts a lookup by NIN, e-mail or phone against a second, smaller limit. */
     personalLookup: (blocks: readonly string[]) =>
-      count("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalPart))),
+      countLookup("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalLookupDivisor))),
   };
 }

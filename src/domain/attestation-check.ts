@@ -13,13 +13,13 @@ import { TvsError } from "./errors.ts";
 
 export type AttestationCheckResult = {
   /**
-   * `altered`: the log has this verification id with another content. `malformed`: the input is not an envelope.
-   * `undecided`: the input is damaged, or retention may have deleted the attestation.
+   * `altered`: the input differs from the stored attestation with its id. `unknown`: the log never had this id.
+   * `undecided`: the input is damaged, or retention may have deleted the attestation. `malformed`: not an envelope.
    */
   readonly verdict: "attested" | "altered" | "unknown" | "malformed" | "undecided";
-  /** Null if attested; else a stable code, as in `tvs verify`. */
+  /** A stable code, as `tvs verify` prints it; null if the verdict is `attested`. */
   readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
-  /** Why the input could not be read; else null. */
+  /** The reason why the input cannot be read; null if the input was read. */
   readonly problem: string | null;
   readonly verificationId: string | null;
   readonly record: Attestation | null;
@@ -31,12 +31,12 @@ const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  * Compares an envelope, statement or bare signature with the stored attestation. The signature must be equal byte for
  * byte, and each unsigned member must equal the signed value. No key is used, so the verdict also holds if the signing
  * key was stolen.
- * @param mayBePruned whether retention may have deleted this verification
+ * @param mayBeDeleted returns true if retention may have deleted the attestation with this id
  */
 export async function checkAttestation(
   item: EnvelopeItem,
   find: AttestationStore["find"],
-  mayBePruned: (verificationId: string) => boolean = () => false,
+  mayBeDeleted: (verificationId: string) => boolean = () => false,
 ): Promise<AttestationCheckResult> {
   if ("refusal" in item) return unread(item.refusal);
   const presented = readPresented(item.value);
@@ -47,7 +47,7 @@ export async function checkAttestation(
   }
   const verificationId = presented.ids[0] ?? null;
   const found = { verificationId, record: null, problem: null };
-  if (presented.ids.some(mayBePruned)) return { verdict: "undecided", reason: "NO_LONGER_KEPT", ...found };
+  if (presented.ids.some(mayBeDeleted)) return { verdict: "undecided", reason: "NO_LONGER_KEPT", ...found };
   return { verdict: "unknown", reason: "NOT_KNOWN", ...found };
 }
 
@@ -56,7 +56,7 @@ function unread({ reason, detail }: Refusal): AttestationCheckResult {
   return { verdict, reason, problem: detail, verificationId: null, record: null };
 }
 
-/** Reads the signature and the ids to look up. The signed id comes first, because anybody can edit the others. */
+/** Reads the signature and the ids to look up. The signed id comes first, because anybody can edit the unsigned ids. */
 function readPresented(value: JsonValue): { readonly jws: string; readonly ids: string[] } | Refusal {
   const notOne = refuseNonEnvelope(value);
   if (notOne !== null) return notOne;
@@ -89,7 +89,7 @@ async function compare(jws: string, record: Attestation, value: JsonValue): Prom
   return { verdict: "altered", reason: difference.reason, ...found };
 }
 
-/** Finds an unsigned member or a row that differs from the signed claims. A bare signature has neither: null. */
+/** Finds an unsigned member or row that differs from the signed claims. @returns null if none differs */
 async function unsignedDifference(record: Attestation, value: JsonValue): Promise<Refusal | null> {
   if (!isJsonObject(value)) return null;
   const { claims } = decodeAttestation(record);
@@ -100,7 +100,7 @@ async function unsignedDifference(record: Attestation, value: JsonValue): Promis
   return read instanceof Refusal ? read : findEnvelopeDifference(outer, read, record.kid);
 }
 
-/** Decodes a stored signature. @throws TvsError STORE_CORRUPT if it cannot be decoded */
+/** Decodes the header and claims of a stored signature. @throws TvsError STORE_CORRUPT if it cannot be decoded */
 export function decodeAttestation({ jws, verificationId }: Attestation) {
   const [header = "", payload = ""] = jws.split(".");
   const parts = [header, payload].map((part) => readJwsPart(Buffer.from(part, "base64url"), "payload"));

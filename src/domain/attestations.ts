@@ -1,6 +1,6 @@
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
-import { isoSeconds } from "./clock.ts";
+import { isoFromSeconds } from "./clock.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { minPersonalDigits, redactPersonalData } from "./personal-data.ts";
@@ -8,13 +8,13 @@ import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
 import type { Teacher, TeacherKey, TeacherPrecondition } from "./teachers/teachers.ts";
 
-/** An operation whose answer is signed: envelopes, or a statement over a list. */
+/** An operation with a signed answer: envelopes, or one statement about a list of teachers. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
-/** The `status` of a statement's attestation: its people have no common licence status. */
+/** The `status` of a statement's attestation, because the people on its list have no common licence status. */
 export const statementStatus = "STATEMENT";
 
-/** A signed verification or statement in the evidence log. A statement is `eligible` if everybody in it is. */
+/** A signed answer in the evidence log. A statement is `eligible` if everybody on its list is eligible. */
 export type Attestation = {
   readonly verificationId: string;
   readonly partnerId: string;
@@ -24,47 +24,48 @@ export type Attestation = {
   readonly operation: AttestedOperation;
   readonly purpose: Purpose;
   readonly policyVersion: string;
+  /** Null for a statement, and if nobody was found. */
   readonly teacherId: number | null;
   /** The request's identifier: `regNo:…`, `tId:…`, or `nin` without the number. `list:NAME` for a statement. */
   readonly reference: string;
   readonly ninIndex: Uint8Array | null;
   readonly status: LicenseStatus | typeof statementStatus;
   readonly eligible: boolean;
-  /** The request's `context` as JSON. */
+  /** The request's `context` as JSON without personal data; null if the request has none. */
   readonly context: string | null;
-  /** The API key id or certificate fingerprint that was used. */
+  /** The caller's API key id or certificate fingerprint. */
   readonly credential: string;
   readonly requestId: string;
-  /** The exact signature that was sent. */
+  /** The compact JWS, byte for byte as the partner received it. */
   readonly jws: string;
 };
 
-/** The rows and the preconditions of an answered call's commit. The answer is sent after the commit (decision D4.8). */
+/** The rows that a call's commit stores, and its preconditions. The answer is sent after the commit (decision D4.8). */
 export type CallCommit = {
-  /** The configuration's revision, which must still be the newest at the commit. */
+  /** A precondition: at the commit, this is still the newest revision of the configuration. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
-  /** The versions that the call read and the commit requires: one for each attestation, many for a statement. */
+  /** A precondition: no record that the call read has changed. One for each envelope, several for a statement. */
   readonly read: readonly TeacherPrecondition[];
-  /** The people of a statement. */
+  /** The people on a statement's list; absent for envelopes. */
   readonly people?: readonly StatementPerson[];
   readonly charge: QuotaCharge;
   readonly idempotency: IdempotencyRecord | null;
 };
 
-/** A person of a statement: a teacher, or a NIN that belongs to nobody. */
+/** A person on a statement's list: a teacher, or a NIN that no teacher has. */
 export type StatementPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligible"> & {
   readonly status: LicenseStatus;
-  /** The first row of the list that names the person, from 1. */
+  /** The number of the first row that names the person, counted from 1. */
   readonly row: number;
 };
 
-/** How much one credential was used, by the attestations in the evidence log. */
+/** The use of one credential, counted from the attestations in the evidence log. */
 export type CredentialUsage = {
   readonly count: number;
-  /** When the first attestation was issued, in milliseconds since the epoch; null if there are none. */
+  /** The time of the first attestation, in milliseconds since the epoch; null without attestations. */
   readonly firstAt: number | null;
-  /** False if newer attestations were not counted. */
+  /** False if the count stopped at its limit, before the newest attestations. */
   readonly isAll: boolean;
 };
 
@@ -73,13 +74,13 @@ export function describeAttestation(one: Attestation) {
   const { verificationId, issuedAt, partnerId, operation, credential, purpose, reference } = one;
   const { status, eligible, kid } = one;
   return {
-    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, operation },
+    ...{ verificationId, verifiedAt: isoFromSeconds(issuedAt), partnerId, operation },
     ...{ credential, purpose, reference, status, eligible, kid },
   };
 }
 
-/** Makes an identifier's stored form. A number that finds nobody and may be a NIN or a phone number is left out. */
-export function storedIdentifier(key: TeacherKey, teacher: Teacher | null, index: BlindIndex) {
+/** Makes the stored form of an identifier. An unknown number that may be a NIN or a phone number is left out. */
+export function redactIdentifier(key: TeacherKey, teacher: Teacher | null, index: BlindIndex) {
   if (key.by === "regNo")
     return { reference: `regNo:${teacher?.regNo ?? cleanRegNo(key.value)}`, ninIndex: null };
   if (key.by !== "tId") return { reference: key.by, ninIndex: key.value };
@@ -89,7 +90,7 @@ export function storedIdentifier(key: TeacherKey, teacher: Teacher | null, index
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
-/** Removes personal data. The segments of a number without letters may together be a phone number or a NIN. */
+/** Removes personal data. The segments of a number without letters are searched together: they may form a NIN. */
 function cleanRegNo(regNo: string): string {
   if (!/\p{L}/u.test(regNo)) return redactPersonalData(regNo);
   return regNo.split("/").map(redactPersonalData).join("/");

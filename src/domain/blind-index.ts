@@ -6,8 +6,8 @@ const indexBytes = 16;
 export type BlindIndex = ReturnType<typeof createBlindIndex>;
 
 /**
- * Makes keyed hashes that find a person by NIN, e-mail address or phone number, none of which is stored. Without a key,
- * the hash of an eleven-digit NIN could be found by trying all numbers.
+ * Makes the keyed hashes by which a person is found. NINs, e-mail addresses and phone numbers are not stored. With an
+ * unkeyed hash, anybody could find an eleven-digit NIN by hashing all numbers.
  * @param key 32 bytes, derived for this use alone
  */
 export function createBlindIndex(key: Uint8Array) {

@@ -1,7 +1,7 @@
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 
-/** An answered call, as the access log keeps it: without the request's content and the IP address. */
-export type Call = {
+/** An answered call, as the access log writes it: without the request's content and the client's IP address. */
+export type LoggedCall = {
   /** A UUIDv7 with the time of arrival. */
   readonly requestId: string;
   /** The route's pattern, such as `/v1/inter-agency/lookup/by-tid/{tId}`; `other` for an unknown path. */
@@ -10,15 +10,15 @@ export type Call = {
   readonly status: number;
   /** Null if the request had no valid credential. */
   readonly partnerId: string | null;
-  /** The API key id or certificate fingerprint. */
+  /** The caller's API key id or certificate fingerprint; null without a valid credential. */
   readonly keyId: string | null;
-  /** From the request's arrival to its answer. */
+  /** Milliseconds from the request's arrival to its answer. */
   readonly ms: number;
-  /** The code of a refusal or failure. */
+  /** The code of the refusal or failure; null after a success. */
   readonly error: ApiErrorCode | null;
-  /** Whether a stored answer was replayed, so that this call has no attestation of its own. */
+  /** True if a stored answer was replayed. This call then has no attestation of its own. */
   readonly replayed: boolean;
 };
 
-/** Gets each call once, when it is answered. It must neither throw nor wait. */
-export type CallObserver = (call: Call) => void;
+/** Receives each call once, when the call is answered. An observer must neither throw nor block. */
+export type CallObserver = (call: LoggedCall) => void;

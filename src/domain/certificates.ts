@@ -8,11 +8,11 @@ import type { ClientCertificate } from "./partners.ts";
 /** A client certificate of a request. Times are milliseconds since the epoch. */
 export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "validFrom" | "validTo">;
 
-/** The largest certificate that is parsed, larger than any in use. This bounds the work for one request header. */
+/** The size limit of a parsed certificate, above any size in use. The limit bounds the work for a request header. */
 export const maxDerBytes = 16 * 1024;
 
-/** Reads a DER certificate. Never throws. @returns null unless the bytes are exactly one certificate */
-export function readCertificate(der: Uint8Array): PresentedCertificate | null {
+/** Parses a DER certificate. Never throws. @returns null if the bytes are not exactly one certificate */
+export function parseCertificate(der: Uint8Array): PresentedCertificate | null {
   if (!isWholeSequence(der)) return null;
   try {
     const certificate = new X509Certificate(der);
@@ -24,7 +24,7 @@ export function readCertificate(der: Uint8Array): PresentedCertificate | null {
   }
 }
 
-/** Whether the outer DER SEQUENCE spans all bytes: trailing bytes would give one certificate many fingerprints. */
+/** True if the outer DER SEQUENCE spans all bytes. Trailing bytes would give a certificate many fingerprints. */
 function isWholeSequence(der: Uint8Array): boolean {
   if (der[0] !== 0x30 || der.length > maxDerBytes) return false;
   const first = der[1] ?? 0;
@@ -32,18 +32,18 @@ function isWholeSequence(der: Uint8Array): boolean {
   const lengthBytes = first & 0x7f;
   if (lengthBytes < 1 || lengthBytes > 2) return false;
   const length = lengthBytes === 1 ? (der[2] ?? 0) : (der[2] ?? 0) * 256 + (der[3] ?? 0);
-  // DER allows only the shortest form of a length, so a certificate has one fingerprint.
+  // DER allows only the shortest form of a length. A longer form would give the certificate a second fingerprint.
   return length >= (lengthBytes === 1 ? 0x80 : 0x100) && der.length === 2 + lengthBytes + length;
 }
 
 /**
  * Reads the only certificate of a file, PEM or DER. A file with several certificates is refused: if the issuing
  * authority's certificate were read by mistake, its holder could authenticate as the partner.
- * @throws TvsError INPUT_UNREADABLE if the file has no certificate, REFUSED if it has several, or an expired one
+ * @throws TvsError INPUT_UNREADABLE if the file has no certificate, REFUSED if it has several or an expired one
  */
 export function readCertificateFile(file: Uint8Array, partnerId: string, options: { now: number }) {
   const der = soleCertificate(file);
-  const presented = readCertificate(der);
+  const presented = parseCertificate(der);
   if (presented === null)
     throw new TvsError("INPUT_UNREADABLE", "the file contains no readable X.509 certificate");
   const { validTo } = presented;
@@ -60,7 +60,7 @@ export function readCertificateFile(file: Uint8Array, partnerId: string, options
 function soleCertificate(file: Uint8Array): Uint8Array {
   if (file[0] === 0x30) return file;
   const text = Buffer.from(file).toString("latin1");
-  // Damaged certificates are counted too, so that another one of the chain is not read instead.
+  // Damaged certificates are counted too. Without them, the next certificate of a chain could seem the only one.
   const count = Math.ceil((text.match(/CERTIFICATE-----/g)?.length ?? 0) / 2);
   if (count > 1) {
     const message = `the file holds ${count} certificates; give the partner's own alone, without its chain`;

@@ -1,25 +1,25 @@
-/** The record of changes by operators and service (decision D1.10). A teacher also has a history. */
+/** The record of changes that operators and the service make (decision D1.10). Each teacher also has a history. */
 
 import { type Clock, isoTime, systemClock } from "./clock.ts";
 
-/** The actor and the clock that a store records with its writes. */
+/** The actor of a store's writes, and the clock that gives their times. */
 export type ActorAndClock = {
   /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
 
-/** The actor of changes that the service makes without an operator. */
+/** The actor and clock of changes that the service makes without an operator. */
 export const serviceActor: ActorAndClock = { actor: "service", clock: systemClock };
 
 export type ChangedSubjectKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
 export type ChangeDetails = {
-  /** Such as `key issued`. */
+  /** The action in words, such as `key issued`. */
   readonly action: string;
   readonly kind: ChangedSubjectKind;
   readonly id: string;
-  /** The subject's new state. Records of changes are never deleted, so it has no secret and nothing about a teacher. */
+  /** The subject's new state, without secrets and teachers' data, because records of changes are never deleted. */
   readonly detail?: string | null;
 };
 
@@ -33,7 +33,7 @@ export type RecordedChange = {
   readonly detail: string | null;
 };
 
-/** Completes an actor that an operator typed without `cli:`. */
+/** Adds `cli:` to an actor's name that an operator typed without this prefix. */
 export function addActorPrefix(text: string): string {
   return text === serviceActor.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }

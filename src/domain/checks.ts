@@ -1,8 +1,8 @@
-/** The health checks of the console and `tvs doctor` (decision D1.13), made from figures of one time (`readings.ts`). */
+/** The health checks of the console and `tvs doctor` (decision D1.13). They evaluate readings (`readings.ts`). */
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { formatDuration, isoTime } from "./clock.ts";
-import { type CredentialIndex, credentialEnds } from "./credentials.ts";
+import { type CredentialIndex, listLastExpiries } from "./credentials.ts";
 import { explainDeliveryError, type PartnerBacklog } from "./deliveries.ts";
 import { checkpointDelayOf, formatLeafCount } from "./evidence/log.ts";
 import { describeLosses, findNotableLosses, type LossTotals, maxLostPercent } from "./import/losses.ts";
@@ -15,18 +15,18 @@ import { describeLicensedCount, type TeacherCounts } from "./status.ts";
 export type Check = {
   /** A stable code of the check, for scripts. */
   readonly name: string;
-  /** `warn`: it works, with a fault. `fail`: it does not work; doctor exits with 1. */
+  /** `warn`: the checked part works, with a fault. `fail`: it does not work, and `tvs doctor` exits with 1. */
   readonly result: "ok" | "warn" | "fail";
   readonly found: string;
   /** The operator's remedy; null if there is nothing to do. */
   readonly advice: string | null;
   /** The command that helps, as words after `tvs`; null if no command helps. */
   readonly command: readonly string[] | null;
-  /** Whether callers or partners are already affected. The console shows these first. */
+  /** True if callers or partners are affected already. The console shows urgent findings first. */
   readonly isUrgent: boolean;
 };
 
-/** The finding of a check, which {@link nameChecks} names. */
+/** A finding without the name of its check, which {@link nameChecks} adds. */
 export type Finding = Omit<Check, "name">;
 type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean };
 
@@ -41,28 +41,28 @@ export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
 
-/** Names the findings of checks. @param findings the findings by the check's name, in the order of the report */
+/** Gives each finding the name of its check. @param findings the findings by check name, in the order of the report */
 export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): Check[] {
   return Object.entries(findings).flatMap(([name, one]) =>
     [one].flat().map((finding) => ({ name, ...finding })),
   );
 }
 
-/** The state that the checks evaluate, all read at one time. */
+/** The state that the checks evaluate, read as a whole at one time. */
 export type HealthCheckInput = {
   readonly now: number;
   readonly readings: Readings;
   readonly keys: KeyRing;
   readonly credentials: CredentialIndex;
-  /** Whether `tvs restore --hold-webhooks` holds the webhooks. */
+  /** True while webhooks are held after `tvs restore --hold-webhooks`. */
   readonly areWebhooksHeld: boolean;
 };
 
 /** A check warns if a partner has used this share of the day's quota. */
 const nearlySpent = 0.9;
-/** A delivery that has been due for longer is stuck: the sender polls five times a second. */
+/** A delivery that has been due for longer is stuck, because the sender polls five times a second. */
 const overdueMs = 5 * 60_000;
-/** A check warns this long before and after a partner's last credential expires; a renewal takes two weeks. */
+/** A check warns from `renewalMs` before a partner's last credential expires until `missedMs` after the expiry. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
 export function runHealthChecks(input: HealthCheckInput): Check[] {
@@ -144,7 +144,7 @@ function checkImport(last: Readings["imports"][number] | undefined, now: number)
   });
 }
 
-/** Sums the losses of a day's imports: several small ones can each pass the import's limit. */
+/** Checks the sum of a day's losses, because several imports can each stay below the limit of one import. */
 function checkLosses(losses: LossTotals): Finding {
   const noted = findNotableLosses(losses);
   if (noted.length === 0) return ok("imports have taken away little or nothing within 24 hours");
@@ -204,7 +204,7 @@ function checkQuota({ partner, use }: QuotaFigures): Finding[] {
 }
 
 function checkEnds(credentials: CredentialIndex, now: number): Finding[] {
-  return credentialEnds(credentials)
+  return listLastExpiries(credentials)
     .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
     .map(({ partnerId, kind, endsAt }) => {
       const found = `the last ${kind} of ${partnerId} ${endsAt > now ? "ends" : "ended"} at ${isoTime(endsAt)}`;

@@ -1,4 +1,4 @@
-/** The only source of the date and the time of day. Tests set their own. */
+/** The only source of the date and the time of day. Tests use a clock that they set. */
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
@@ -15,11 +15,11 @@ const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
 /** No time zone is further from UTC than this. */
 const maxOffsetMs = 16 * 3_600_000;
-/** The most quarter hours by which a time zone has set its clocks back, except for whole days. */
+/** The largest step by which a time zone has set its clocks back, in quarter hours. Whole days do not count. */
 const maxSetBackQuarters = 12;
 
 /**
- * Makes the calendar of one time zone. Offsets change on quarter hours only, so each quarter hour is formatted once.
+ * Makes the calendar of a time zone. UTC offsets change only at a quarter hour, so one date is cached per quarter hour.
  * @param timeZone IANA name, for example `Africa/Lagos`
  * @throws RangeError for an unknown time zone
  */
@@ -35,7 +35,7 @@ export function createCalendar(timeZone: string) {
     return remembered.date;
   }
 
-  /** The first moment of a day, in milliseconds since the epoch; if midnight or the day is skipped, the end of the gap. */
+  /** Finds a day's start, in milliseconds since the epoch. If the clocks skip midnight, the day starts after the gap. */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
@@ -71,25 +71,25 @@ export function isCalendarDate(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** Formats a time as ISO 8601 in whole seconds, the precision of an envelope's `iat`. */
-export function isoSeconds(seconds: number): string {
+/** Formats Unix seconds, such as an envelope's `iat`, as ISO 8601 without milliseconds. */
+export function isoFromSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** Formats a time as ISO 8601 with milliseconds; null stays null. */
+/** Formats milliseconds since the epoch as ISO 8601 with milliseconds; null stays null. */
 export function isoTime(ms: number): string;
 export function isoTime(ms: number | null): string | null;
 export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** Formats each time of a record as {@link isoTime} does. */
+/** Formats each member of an object of times, as {@link isoTime} does. */
 export function isoTimes<Times extends Readonly<Record<string, number | null>>>(times: Times) {
   const named = Object.entries(times).map(([name, ms]) => [name, isoTime(ms)]);
   return Object.fromEntries(named) as { readonly [Name in keyof Times]: string | Extract<Times[Name], null> };
 }
 
-/** Formats a span of time in one unit: 40 s, 12 min, 5 h, 3 days. */
+/** Formats a duration in one unit: 40 s, 12 min, 5 h, 3 days. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
@@ -97,19 +97,19 @@ export function formatDuration(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
-/** Reads the time in a UUIDv7 (RFC 9562, 5.7), in milliseconds since the epoch. @returns null for another text */
+/** Reads the time in a UUIDv7 (RFC 9562, 5.7), in milliseconds since the epoch. @returns null if `id` is not a UUIDv7 */
 export function timeOfUuid(id: string): number | null {
   const match = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.exec(id);
   return match === null ? null : Number.parseInt(`${match[1]}${match[2]}`, 16);
 }
 
-/** Makes the lowest UUIDv7, in sort order, of ids made at `time` (milliseconds since the epoch) or later. */
+/** Makes the UUIDv7 that sorts before all ids made at `time` (milliseconds since the epoch) or later. */
 export function lowestUuidAt(time: number): string {
   const hex = time.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds; null for another text */
+/** Parses a duration such as `30s`, `5m`, `24h` or `7d`. @returns milliseconds; null for a text of another form */
 export function parseDurationMs(text: string): number | null {
   const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
   const match = /^(\d{1,6})([smhd])$/.exec(text);

@@ -33,7 +33,7 @@ export type ConfigurationDependencies = {
 export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
   const inTurn = createSerialQueue();
-  /** The next reload, not begun yet, which callers share: a reload that is running may miss their change. */
+  /** The reload that waits to begin, which callers share. A reload that already runs may miss their change. */
   let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
   let readAt = dependencies.clock.now();
@@ -60,11 +60,11 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
 
   return {
     current: (): Snapshot => snapshot,
-    /** Returns a snapshot with every change committed before this call. One read runs at a time; later calls share one. */
+    /** Returns a snapshot with every change committed before this call. Calls during a reload share the next reload. */
     refresh,
     /**
-     * The snapshot for an answer without a commit. If the snapshot is older than a second, because the process was
-     * suspended, it is read again. If that fails, the old snapshot is returned.
+     * Returns the snapshot for an answer without a commit. A snapshot older than a second, as after a suspension of
+     * the process, is read again. If the read fails, the old snapshot is returned.
      */
     async recent(): Promise<Snapshot> {
       const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxSnapshotAgeMs;
@@ -87,8 +87,8 @@ const maxAttempts = 3;
 
 /**
  * Runs a transaction until its commit is accepted, each time with a newer snapshot (decision D4.8).
- * @param run gives null or throws {@link ConflictError} if its commit was refused and has stored nothing
- * @throws TvsError STORE_BUSY after three refused commits, and what `run` throws
+ * @param run returns null or throws {@link ConflictError} if its commit was refused and stored nothing
+ * @throws TvsError STORE_BUSY after three refused commits, and the other errors of `run`
  */
 export async function retryOnConflict<T>(
   configuration: Configuration,
@@ -107,7 +107,7 @@ export async function retryOnConflict<T>(
 
 /**
  * Runs work that signs with a snapshot's active key.
- * @returns null if the key was rotated during the work, and the signer has unloaded it; the caller retries
+ * @returns null if a rotation during the work has unloaded the key from the signer; the caller retries
  */
 export async function runUnlessKeyRotated<T>(
   configuration: Configuration,
@@ -124,7 +124,7 @@ export async function runUnlessKeyRotated<T>(
   }
 }
 
-/** Refuses a database without a key of the old ring: keys are never removed, so it is another one or an old copy. */
+/** Refuses a database without a key of the old ring. Keys are never removed: it is another database or an old copy. */
 function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): void {
   const kids = new Set(found.map(({ kid }) => kid));
   if (before.keys.every(({ kid }) => kids.has(kid))) return;
@@ -135,7 +135,7 @@ function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): voi
 }
 
 async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
-  // The revision is read first: after a change during the reads below, the next reload finds another revision.
+  // The revision is read first. If a change is committed during the reads below, the next reload finds a newer revision.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
     dependencies.settings.read(),
@@ -154,7 +154,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     calendar: createCalendar(settings.timeZone),
     credentials,
     keys: ring,
-    /** The JWKS document and the signed key history, as they are served. */
+    /** The JWKS document and the signed key history, as the service sends them. */
     jwks: JSON.stringify(jwksOf(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastKeyChangeAt(ring) }),
   };

@@ -8,7 +8,7 @@ import { TvsError } from "./errors.ts";
 import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner } from "./partners.ts";
 import { areBytesEqual, type Secrets } from "./secrets.ts";
 
-/** The real service accepts `live` keys only, a sandbox `test` keys only. */
+/** A sandbox accepts `test` keys only, every other service `live` keys only. */
 export type KeyKind = "live" | "test";
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -19,21 +19,21 @@ const apiKeyPattern = new RegExp(
   `^tvs_(live|test)_([0-9A-Za-z]{${idLength}})([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`,
 );
 
-/** The most live API keys of a partner: the key in use and its successor. */
+/** A partner has at most two keys that are neither expired nor revoked: the key in use and its successor. */
 export const maxLiveApiKeys = 2;
 
-/** The service whose API keys are made or read, and the time. */
-type KeyContext = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
+/** The kind and secrets of the service that makes or reads API keys, and the time in milliseconds since the epoch. */
+type ApiKeyOptions = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
 
-export function mintApiKey(partnerId: string, options: KeyContext) {
+export function mintApiKey(partnerId: string, options: ApiKeyOptions) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
-  return { text, record: apiKeyRecord(text, partnerId, options) };
+  return { text, record: apiKeyOfText(text, partnerId, options) };
 }
 
 /** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a valid key of `kind` */
-export function apiKeyRecord(text: string, partnerId: string, { kind, secrets, now }: KeyContext): ApiKey {
-  const keyId = apiKeyId(text, kind);
+export function apiKeyOfText(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
+  const keyId = parseKeyId(text, kind);
   if (keyId === null) throw new TvsError("INTERNAL", "this is no API key");
   const mac = secrets.mac("api-key", text);
   return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
@@ -43,7 +43,7 @@ function randomBase62(length: number): string {
   return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
 }
 
-/** The last six characters of an API key: its CRC-32 in base 62, which shows a typing error without the database. */
+/** Computes an API key's last six characters: a CRC-32 in base 62, which shows a typing error without a lookup. */
 function checksum(body: string): string {
   let rest = crc32(body) >>> 0;
   let digits = "";
@@ -54,7 +54,7 @@ function checksum(body: string): string {
   return digits;
 }
 
-/** Reads kind and id of an API key. @returns null for another text, such as a mistyped key */
+/** Reads kind and id of an API key. @returns null if the text is not a valid key, such as a mistyped key */
 function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
   const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
   if (kind === undefined || keyId === undefined) return null;
@@ -62,24 +62,24 @@ function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
 }
 
 /** Reads the id of an API key. @returns null if the text is not a valid key of `kind` (live or test) */
-export function apiKeyId(text: string, kind: KeyKind): string | null {
+export function parseKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
 
 /** The credentials of a request, strongest first (contract C17). */
 export type PresentedCredentials = {
-  /** From the TLS connection, then from a trusted proxy's header. */
+  /** The certificate of the TLS connection, then the certificate in a trusted proxy's header. */
   readonly certificates: readonly PresentedCertificate[];
-  /** From `Authorization`, then from `x-agency-api-key`. */
+  /** The API key in `Authorization`, then the API key in `x-agency-api-key`. */
   readonly keys: readonly string[];
-  /** Whether `Authorization` is anything but `Bearer` and one key. */
+  /** True if `Authorization` is present, but is not `Bearer` and one key. */
   readonly hasOtherAuthorization: boolean;
 };
 
 export type AuthenticatedCaller = {
   readonly partner: Partner;
-  /** Key id or fingerprint, for the evidence log. */
+  /** The API key's id or the certificate's fingerprint, for the evidence log. */
   readonly credential: string;
 };
 
@@ -115,7 +115,7 @@ export function liveCredentialsOf(
 export function authenticate(
   { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
-  options: KeyContext,
+  options: ApiKeyOptions,
 ): AuthenticatedCaller | null {
   const found = [
     ...certificates.map((certificate) => byCertificate(certificate, book, options.now)),
@@ -124,7 +124,7 @@ export function authenticate(
   return found.find((caller) => caller !== null) ?? null;
 }
 
-/** Code and message of each 401. Credentials that were looked up get `unknown` only, which does not show if they exist. */
+/** The code and message of each 401. A well-formed credential gets `unknown`, which does not show if it exists. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",
@@ -149,7 +149,7 @@ export function refusedCredentialError(fault: keyof typeof refusedCredentials): 
 }
 
 /**
- * Says why {@link authenticate} refused a request, by the text of its credentials alone. The caller of a well-formed
+ * Says why {@link authenticate} refused a request, by the text of its credentials alone. A caller with a well-formed
  * key does not learn whether the key exists, is live, or belongs to a disabled partner.
  */
 export function credentialFaultOf(
@@ -175,10 +175,10 @@ function byCertificate(certificate: PresentedCertificate, book: CredentialIndex,
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
 }
 
-function byKey(text: string, book: CredentialIndex, options: KeyContext): AuthenticatedCaller | null {
-  const keyId = apiKeyId(text, options.kind);
+function byKey(text: string, book: CredentialIndex, options: ApiKeyOptions): AuthenticatedCaller | null {
+  const keyId = parseKeyId(text, options.kind);
   if (keyId === null) return null;
-  // Computed for an unknown id too, so that the time of a refusal does not show which ids exist.
+  // The hash is computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);
   const record = book.apiKeys.get(keyId);
   if (record === undefined || !areBytesEqual(mac, record.mac) || !isKeyLive(record, options.now)) return null;
@@ -194,18 +194,18 @@ export function isKeyLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
-/** When a partner's last credential of one kind expires, in milliseconds since the epoch. */
-type CredentialEnd = {
+/** The time at which a partner's last credential of one kind expires, in milliseconds since the epoch. */
+type CredentialExpiry = {
   readonly partnerId: string;
   readonly kind: "key" | "certificate";
   readonly endsAt: number;
 };
 
-/** Lists when each enabled partner's last key and last certificate expire; no entry for a kind that never expires. */
-export function credentialEnds({ partners, apiKeys, certificates }: CredentialIndex): CredentialEnd[] {
+/** Lists the expiry of each enabled partner's last key and last certificate; none for keys if one never expires. */
+export function listLastExpiries({ partners, apiKeys, certificates }: CredentialIndex): CredentialExpiry[] {
   const never = Number.POSITIVE_INFINITY;
-  const ends = new Map<string, CredentialEnd>();
-  const add = (end: CredentialEnd) => {
+  const ends = new Map<string, CredentialExpiry>();
+  const add = (end: CredentialExpiry) => {
     const id = `${end.kind} ${end.partnerId}`;
     if ((ends.get(id)?.endsAt ?? 0) < end.endsAt) ends.set(id, end);
   };
@@ -238,7 +238,7 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
-  options: KeyContext & { readonly overlapMs: number },
+  options: ApiKeyOptions & { readonly overlapMs: number },
 ) {
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = await liveKeys(store, partnerId, options.now);
@@ -249,7 +249,7 @@ export async function issueApiKey(
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }
 
-/** Revokes a key. @returns the key; `isLast` if its partner has no other live key. @throws TvsError NOT_KNOWN */
+/** Revokes a key. @returns the key; `isLast` is true if its partner has no live key left. @throws TvsError NOT_KNOWN */
 export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
   const unknown =

@@ -4,7 +4,7 @@ import { type Finding, fail, ok, warn } from "./checks.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 
-/** A clock difference above `warned` gives a warning; above `refused` nothing is signed. */
+/** A clock difference above `warned` gives a warning. Above `refused`, the node signs nothing. */
 const boundsMs = { warned: 2_000, refused: 30_000 } as const;
 
 /** Reads the database's clock, in milliseconds since the epoch; null if the database uses this machine's clock. */
@@ -24,7 +24,7 @@ export function createClockMonitor(
   let aheadMs = 0;
   let last = checkClockDifference(aheadMs);
   return {
-    /** Milliseconds; negative if this machine's clock is behind. */
+    /** Returns the measured difference in milliseconds; negative if this machine's clock is behind. */
     aheadMs: () => aheadMs,
     /** True if the clocks differ so much that nothing may be signed. */
     isWrong: () => isWrong(aheadMs),
@@ -57,8 +57,8 @@ export function checkClockDifference(aheadMs: number): Finding {
 }
 
 /**
- * Measures how far this machine's clock is ahead of the database's, in ms; negative if it is behind. The database read
- * its clock between our two readings, so this is the least difference that is certain.
+ * Measures by how many milliseconds this machine's clock is ahead of the database's; negative if it is behind. The
+ * database reads its clock between two local readings, so the result is the smallest difference that is certain.
  */
 export async function measureClockDifference(read: ReadClock, clock: Clock): Promise<number> {
   const before = clock.now();
@@ -71,7 +71,7 @@ function isWrong(aheadMs: number): boolean {
   return Math.abs(aheadMs) > boundsMs.refused;
 }
 
-/** Such as `31 s ahead of`. */
+/** Formats a difference, such as `31 s ahead of`. */
 function describe(aheadMs: number): string {
   return `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs < 0 ? "behind" : "ahead of"}`;
 }

@@ -10,7 +10,7 @@ import type { WebhookEndpoint } from "./webhooks.ts";
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
-/** Why a pending delivery is held: its endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all. */
+/** The cause of a hold: the endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all deliveries. */
 type HoldReason = "endpoint" | "partner" | "restore";
 
 /** The delivery of one event to one partner's endpoint. Times are milliseconds since the epoch. */
@@ -23,28 +23,28 @@ export type Delivery = {
   readonly state: DeliveryState;
   readonly attempts: number;
   readonly createdAt: number;
-  /** When the next attempt is due; null after the last. */
+  /** The time at which the next attempt is due; null after the last attempt. */
   readonly dueAt: number | null;
   /** True while a sender has a lease on the delivery: an attempt runs, or the sender died during one. */
   readonly leased: boolean;
   readonly heldBy: HoldReason | null;
   readonly finishedAt: number | null;
-  /** HTTP status and error code of the last attempt; null if it had none. */
+  /** The HTTP status and the error code of the last attempt; each is null if the attempt had none. */
   readonly lastStatus: number | null;
   readonly lastError: string | null;
 };
 
 export type DeliveryAttempt = {
-  /** Counted from 1. */
+  /** The attempt's number, counted from 1. */
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null if the receiver acknowledged; else a {@link DeliveryErrorCode}. */
+  /** A {@link DeliveryErrorCode}, with the HTTP status if there is one; null if the receiver acknowledged the event. */
   readonly error: string | null;
   readonly durationMs: number;
 };
 
-/** Every reason for a failed attempt, with a sentence for the operator. The codes are stable. */
+/** The stable codes of failed attempts, each with an explanation for the operator. */
 export const deliveryErrorTexts = written.errors;
 export type DeliveryErrorCode = keyof typeof deliveryErrorTexts;
 
@@ -65,9 +65,9 @@ export type DeliveryDetail = Delivery & {
 export type DeliveryFilter = {
   readonly state?: DeliveryState | undefined;
   readonly partnerId?: string | undefined;
-  /** Created at this time or later, in milliseconds since the epoch. */
+  /** Selects deliveries that were created at this time or later, in milliseconds since the epoch. */
   readonly since?: number | undefined;
-  /** Created before the delivery with this {@link Delivery.id}. */
+  /** Selects deliveries that were created before the delivery with this {@link Delivery.id}. */
   readonly before?: number | undefined;
   readonly limit: number;
 };
@@ -76,23 +76,23 @@ export type PartnerBacklog = {
   readonly partnerId: string;
   readonly pending: number;
   readonly dead: number;
-  /** When the most overdue delivery became due; null if none is due. */
+  /** The time at which the most overdue delivery became due; null if none is due. */
   readonly oldestDueAt: number | null;
   readonly heldBy: HoldReason | null;
 };
 
-/** The result of a retry by hand. `leased`: an attempt is running, and nothing was changed. */
+/** The result of a retry that somebody requested. `leased`: an attempt is running, and nothing was changed. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type SendableEndpoint = Pick<
   WebhookEndpoint,
   "partnerId" | "url" | "secret" | "previousSecret" | "previousUntil" | "failingSince"
 > & {
-  /** When the endpoint's next delivery is due, or a lease ends; 0 for now, null if nothing is pending. */
+  /** The time at which the endpoint's next delivery is due, or a lease ends; 0 means now, null that none is pending. */
   readonly nextDueAt: number | null;
 };
 
-/** `except`: deliveries that this process has leased. If the clock is set forward, they must not be leased again. */
+/** `except` lists this process's leased deliveries, which are not leased again even if the clock is set forward. */
 export type LeaseRequest = {
   readonly partnerId: string;
   readonly limit: number;
@@ -106,19 +106,19 @@ export type LeasedDelivery = Pick<
   "id" | "deliveryId" | "partnerId" | "eventId" | "eventType" | "body"
 > & {
   readonly lease: string;
-  /** Attempts before this lease: all of them, and those since the schedule last began. */
+  /** The attempts before this lease; `scheduledAttempts` counts only those since the schedule last restarted. */
   readonly attempts: number;
   readonly scheduledAttempts: number;
 };
 
 export type FinishedAttempt = Omit<DeliveryAttempt, "number"> & {
   readonly delivery: LeasedDelivery;
-  /** The URL that was tried. A failure is not held against an endpoint that has another URL by now. */
+  /** The URL of the attempt. If the endpoint's URL has changed since, a failure does not count against the endpoint. */
   readonly url: string;
   readonly finishedAt: number;
-  /** When the next attempt is due, in milliseconds since the epoch; or the final state. */
+  /** The time of the next attempt, in milliseconds since the epoch, or the final state. */
   readonly next: { readonly dueAt: number } | "delivered" | "dead";
-  /** Whether the answer disables the endpoint (410). */
+  /** True if the receiver answered 410, which disables the endpoint. */
   readonly isGone: boolean;
 };
 
@@ -150,7 +150,7 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/** Releases the deliveries held by `tvs restore --hold-webhooks`. @returns whether they were held */
+/** Releases the deliveries held by `tvs restore --hold-webhooks`. @returns true if they were held */
 export async function releaseHeldWebhooks(settings: SettingsStore): Promise<boolean> {
   const held = (await settings.read()).get(holdWebhooksSettingName) === "true";
   if (held) await settings.write({ [holdWebhooksSettingName]: "false" });

@@ -1,10 +1,9 @@
-/** Finds the known word that a mistyped word probably meant, for error messages. */
 import { distance } from "fastest-levenshtein";
 
 /** A longer word is not compared: nobody types it by hand. */
 const maxLength = 64;
 
-/** Finds the known word that differs least, by at most a third of its letters. Case and `-`/`_` are ignored. */
+/** Finds the known word nearest to `given`, with at most a third of its letters edited. Case and `-`/`_` are ignored. */
 export function findSimilarWord(given: string, known: readonly string[]): string | null {
   if (given.length > maxLength) return null;
   const folded = fold(given);
@@ -13,12 +12,12 @@ export function findSimilarWord(given: string, known: readonly string[]): string
     .map((word) => ({ word, slips: editDistance(folded, fold(word)) }))
     .sort((one, other) => one.slips - other.slips);
   if (best !== undefined && best.slips <= allowed) return best.word;
-  // From three letters on, the beginning of exactly one known word is enough.
+  // Three or more letters are enough if exactly one known word begins with them.
   const begun = folded.length < 3 ? [] : known.filter((word) => fold(word).startsWith(folded));
   return begun.length === 1 ? (begun[0] ?? null) : null;
 }
 
-export function suggestion(given: string, known: readonly string[], prefix = ""): string {
+export function suggestWord(given: string, known: readonly string[], prefix = ""): string {
   const word = findSimilarWord(given, known);
   return word === null ? "" : `; did you mean ${prefix}${word}?`;
 }
@@ -27,7 +26,7 @@ function fold(word: string): string {
   return word.toLowerCase().replaceAll("_", "-");
 }
 
-/** Counts the edits between two words, where two swapped letters are one edit; the longer length for long texts. */
+/** Counts the edits between two words; swapped neighbours are one edit. For long texts it returns the longer length. */
 export function editDistance(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;

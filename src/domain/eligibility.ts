@@ -10,10 +10,10 @@ import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
 import { certificateOf, describeLicenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";
 
-type Question = { readonly purpose: Purpose; readonly policy: Policy; readonly today: CalendarDate };
+type Criteria = { readonly purpose: Purpose; readonly policy: Policy; readonly today: CalendarDate };
 
 /** Decides whether a teacher is eligible for a purpose (contract C10). @param teacher null if nobody was found */
-export function evaluateEligibility(teacher: Teacher | null, options: Question): EligibilityResult {
+export function evaluateEligibility(teacher: Teacher | null, options: Criteria): EligibilityResult {
   if (teacher === null) return notFoundResult;
   const license = describeLicenseOn(teacher, options.today);
   const reasons = listIneligibilityReasons(teacher, license, options);
@@ -41,7 +41,7 @@ function profileOf(teacher: Teacher): EligibilityResult["profile"] {
  * VALID licence is always required; the policy may require more.
  * @param license the teacher's licence on `today`
  */
-export function listIneligibilityReasons(teacher: Teacher, license: License, options: Question): Reason[] {
+export function listIneligibilityReasons(teacher: Teacher, license: License, options: Criteria): Reason[] {
   const { purpose, policy, today } = options;
   const rule = policy.purposes[purpose];
   const ofLicense = licenseReason(teacher, license, today, rule);
@@ -56,7 +56,7 @@ export function listIneligibilityReasons(teacher: Teacher, license: License, opt
   return reasons;
 }
 
-/** The reason for each certificate status that the policy does not accept (VERIFIED: only if the policy leaves it out). */
+/** The reason for each certificate status that a policy does not accept. A policy may even leave out VERIFIED. */
 const certificateReasons: Readonly<Record<CertificateStatus, Reason>> = {
   NOT_FOUND: "CERTIFICATE_NOT_FOUND",
   CLAIMED: "CERTIFICATE_CLAIMED",

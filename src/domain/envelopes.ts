@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { EligibilityResult } from "../partner/contract.ts";
 import type { StatusClaim } from "../partner/verification.ts";
-import { isoSeconds } from "./clock.ts";
+import { isoFromSeconds } from "./clock.ts";
 
-/** Signs with the private keys of the key ring; `src/signing/` implements it. */
+/** The signer, which has the private keys of the key ring. `src/signing/` implements this type. */
 export type Signer = {
   /**
    * Signs all inputs of one call. The call is admitted or refused as a whole, before any input is signed.
@@ -31,7 +31,7 @@ export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string
 
 /**
  * Signs the results of one call, each in its own envelope, in the order of `claims`.
- * @throws what the signer throws
+ * @throws the errors of `sign`
  */
 export async function signEnvelopes(claims: readonly Claims[], kid: string, sign: Signer["sign"]) {
   const header = base64urlOfText(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
@@ -45,7 +45,7 @@ export async function signEnvelopes(claims: readonly Claims[], kid: string, sign
   return unsigned.map(({ claims: one, result, input }, index) => {
     const { verificationId, issuer, audience, issuedAt } = one;
     const jws = `${input}.${signatures[index]}`;
-    const outer = JSON.stringify({ verificationId, verifiedAt: isoSeconds(issuedAt), issuer, audience });
+    const outer = JSON.stringify({ verificationId, verifiedAt: isoFromSeconds(issuedAt), issuer, audience });
     const signed = `"result":${result},"signature":"${jws}","signatureKid":"${kid}"`;
     return { claims: one, jws, json: `${outer.slice(0, -1)},${signed}}` };
   });

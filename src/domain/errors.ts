@@ -24,7 +24,7 @@ type OperatorsErrorCode =
 /** The stable codes of expected failures. `cli/terminal/output.ts` maps them to exit codes. */
 export type ErrorCode = ApiErrorCode | (typeof commandCodes)[number] | OperatorsErrorCode;
 
-/** Maps a code to the code that HTTP callers, access log and metrics get. */
+/** Maps an error code to the public code, which HTTP callers, the access log and metrics get. */
 export function publicCodeOf(code: ErrorCode): ApiErrorCode {
   if (code in errorCodes) return code as ApiErrorCode;
   return commandCodes.some((one) => one === code) ? "INTERNAL" : "SERVICE_UNAVAILABLE";
@@ -52,7 +52,7 @@ export class TvsError extends Error {
   }
 }
 
-/** True when `error` is a {@link TvsError}, optionally of one `code`. */
+/** True if `error` is a {@link TvsError}, and has this `code` if one is given. */
 export function isTvsError(error: unknown, code?: ErrorCode): error is TvsError {
   return error instanceof TvsError && (code === undefined || error.code === code);
 }

@@ -5,7 +5,7 @@ import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { Clock } from "./clock.ts";
 import { runAndPause } from "./serial.ts";
 
-/** All teachers, those whom the partner has verified, or those on its watch list. */
+/** The choices of teachers: all, those whom the partner has verified, or those on its watch list. */
 export const teacherFilters = ["all", "verified", "watched"] as const;
 
 /** The chosen events of the chosen teachers. `src/store/events.ts` applies the filter. */

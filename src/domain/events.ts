@@ -16,19 +16,19 @@ export type Statuses = {
   license: LicenseStatus;
   certificate: CertificateStatus;
   active: boolean;
-  /** Only the operator's commands and console show a hidden record. */
+  /** Present if the record is hidden: only the operator's commands and console show it. */
   hidden?: true;
 };
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
-/** The statuses before a change. For a new teacher: no licence, no certificate, and `active` as after the change. */
+/** Gives the statuses before a change; for a new teacher no licence, no certificate, and `active` as after it. */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
   return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };
 }
 
-/** The statuses that were last announced. The licence may have expired or begun since. */
+/** Gives the statuses that events last announced. The licence may have expired or begun since. */
 export function announcedStatuses(teacher: Teacher): Statuses {
   return statusesWith(teacher, teacher.announcedStatus);
 }
@@ -46,9 +46,9 @@ type Transition = { eventType: EventType; previousStatus: LicenseStatus | Certif
 
 /**
  * Lists the events that a change causes, the licence's event first (decision D7.5). A deactivation or hiding causes no
- * other event. Changes of a hidden record cause none.
+ * other event. Changes of a hidden record cause no event.
  */
-export function transitions(before: Statuses, after: Statuses): Transition[] {
+export function diffStatuses(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
   if (after.hidden || (before.active && !before.hidden && !after.active))
     return [{ eventType: "teacher.deactivated", previousStatus: before.license }];
@@ -77,7 +77,7 @@ type Occurrence = { readonly tId: number | null; readonly regNo: string | null; 
 
 /** Makes the events of a change, with their ids and exact bytes. */
 export function eventsOfChange(before: Statuses, after: Statuses, subject: Occurrence): TeacherEvent[] {
-  return transitions(before, after).map((transition) => createEvent(transition, after, subject));
+  return diffStatuses(before, after).map((transition) => createEvent(transition, after, subject));
 }
 
 /** Makes one event. A test event has no teacher id and no registration number. */

@@ -8,7 +8,7 @@ import { areBytesEqual, type Secrets } from "./secrets.ts";
 
 export type StoredAnswer = { readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
-/** A stored answer. `id` and `fingerprint` are keyed hashes of an idempotency key and a body, which may be personal. */
+/** A stored answer. `id` is a keyed hash of the key, `fingerprint` of the body, since both may have personal data. */
 export type IdempotencyRecord = StoredAnswer & {
   readonly id: Uint8Array;
   readonly fingerprint: Uint8Array;
@@ -16,20 +16,20 @@ export type IdempotencyRecord = StoredAnswer & {
 };
 
 export const idempotencyRetentionMs = 72 * 3_600_000;
-/** How long a call waits for a running call with the same key. */
+/** A call waits at most this long for a running call with the same key. */
 const waitMs = 2_000;
 const maxIdempotencyKeyLength = 255;
 
 export type IdempotentRequest = { partnerId: string; operation: string; key: string; body: unknown };
-/** The part of the record that is known before the answer. */
+/** The part of an idempotency record that is known before the call is answered. */
 export type PendingRecord = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
 export type IdempotentRunner = ReturnType<typeof createIdempotentRunner>;
 
 export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
 
 /**
- * Runs each idempotency key once (contract C16): the record that is committed with an answer ensures this on all nodes.
- * A second call with the key in this process waits for the first, so that nothing is signed in vain.
+ * Runs one call for each idempotency key (contract C16). The record that is committed with the answer ensures this on
+ * all nodes. In this process a second call with the key waits for the first, so that no signature is made in vain.
  */
 export function createIdempotentRunner(store: IdempotencyStore, secrets: Secrets, clock: Clock) {
   const running = new Map<string, Promise<unknown>>();

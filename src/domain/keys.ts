@@ -12,7 +12,7 @@ export type SigningKeyState = "pending" | "active" | "retired" | "compromised";
 /** One key of the JWKS document (contract C11). */
 type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
-/** A signing key. Times are milliseconds since the epoch. */
+/** A signing key. Times are milliseconds since the epoch, null until the change happens. */
 export type SigningKey = {
   readonly kid: string;
   readonly state: SigningKeyState;
@@ -58,7 +58,7 @@ export async function importSigningKey(pem: string, secrets: Secrets, now: numbe
   return pendingKey({ n, e, pkcs8 }, secrets, now);
 }
 
-/** True if the key signs correctly: a damaged private key can be read without an error. */
+/** True if the key's signature verifies. A damaged private key can be read without an error. */
 function signs(privateKey: KeyObject, pem: string): boolean {
   const probe = Buffer.from("tvs");
   try {
@@ -116,7 +116,7 @@ export function keyRingOf(keys: readonly SigningKey[]): KeyRing {
   return { keys, active, pending };
 }
 
-/** The JWKS document (contract C11). Retired keys stay, so that old envelopes verify; compromised keys are left out. */
+/** Makes the JWKS document (contract C11). It has retired keys, for old envelopes, but no compromised keys. */
 export function jwksOf(ring: KeyRing): { keys: PublicJwk[] } {
   return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
 }
@@ -139,7 +139,7 @@ export async function markKeyCompromised(
 }
 
 /**
- * Signs the list of all keys with the time in which each was in use, to verify old envelopes offline (decision D5.4).
+ * Signs the list of all keys with the time in which each was used. Partners verify old envelopes by it (decision D5.4).
  * @returns a compact JWS of `typ` `key-history+jwt`
  */
 export async function signKeyHistory(
@@ -167,7 +167,7 @@ export async function createJwsSigner(typ: string, { active }: KeyRing, secrets:
       .sign(key);
 }
 
-/** The time of the ring's last change: the `iat` of the key history, so that all nodes serve the same bytes. */
+/** Finds the time of the ring's last change. It is the key history's `iat`, so all nodes serve the same bytes. */
 export function lastKeyChangeAt({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];
@@ -186,7 +186,7 @@ export function decryptPkcs8(key: SigningKey, secrets: Secrets): Uint8Array<Arra
   return secrets.open(key.sealed, key.kid) as Uint8Array<ArrayBuffer>;
 }
 
-/** Decrypts a private key for signing; it cannot be exported. */
+/** Decrypts a private key into a key object that can sign, but cannot be exported. */
 export async function decryptPrivateKey(key: SigningKey, secrets: Secrets): Promise<CryptoKey> {
   const pkcs8 = decryptPkcs8(key, secrets);
   try {

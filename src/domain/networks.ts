@@ -3,10 +3,10 @@ import ipaddr from "ipaddr.js";
 import { TvsError } from "./errors.ts";
 
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
-/** A block of IP addresses: its first address, and the number of leading bits that all share. */
-export type Network = readonly [base: IpAddress, bits: number];
+/** A block of IP addresses: one of them, and the number of leading bits that all of them share. */
+export type IpBlock = readonly [base: IpAddress, bits: number];
 
-/** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null for another text */
+/** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null if `text` is not an IP address */
 export function parseIpAddress(text: string): IpAddress | null {
   // The zone of `fe80::1%eth0` names a network interface, and is not part of the address.
   const bare = text.replace(/%.*$/, "");
@@ -16,7 +16,7 @@ export function parseIpAddress(text: string): IpAddress | null {
 }
 
 /** Reads an IP address or a CIDR block. @throws TvsError CONFIG_INVALID that names the entry */
-export function parseNetwork(entry: string): Network {
+export function parseNetwork(entry: string): IpBlock {
   const [address, bits, ...rest] = entry.trim().split("/");
   const parsed = parseIpAddress(address ?? "");
   const mapped = (address ?? "").includes(":") && parsed?.kind() === "ipv4";
@@ -34,7 +34,7 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-export function isInside(address: IpAddress, networks: readonly Network[]): boolean {
+export function isInside(address: IpAddress, networks: readonly IpBlock[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;
     return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);
@@ -62,7 +62,7 @@ export function findIssuerFlaw(issuer: string): "wildcard" | "loopback" | "http"
 /** The longest URL that is parsed: the time to parse a host name grows with the square of its length. */
 const maxUrlLength = 2_000;
 
-/** Gives a URL's host in normal form: IPv4 in four parts, IPv6 in brackets, lower case; "" for another text. */
+/** Gives a URL's host in normal form: IPv4 in four parts, IPv6 in brackets, lower case; "" if `address` is not a URL. */
 function hostOf(address: string): string {
   return address.length <= maxUrlLength && URL.canParse(address)
     ? new URL(address).hostname.replace(/\.$/, "")

@@ -76,7 +76,7 @@ export function checkPartner(partner: Partner): Partner {
   return partner;
 }
 
-/** Checks a change. @throws TvsError USAGE naming the flag, or for a change without members */
+/** Checks a change. @throws TvsError USAGE naming the option, or for a change without members */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {
@@ -93,9 +93,9 @@ export function checkPartnerChange(change: PartnerChange): void {
   if (watchLimit !== undefined) checkCount("--watch-limit", watchLimit, maxWatchLimit);
 }
 
-function checkCount(flag: string, value: number, most: number): void {
+function checkCount(option: string, value: number, most: number): void {
   if (!Number.isInteger(value) || value < 0 || value > most)
-    throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${most}`);
+    throw new TvsError("USAGE", `${option} must be a whole number from 0 to ${most}`);
 }
 
 /** Reads a partner. @throws TvsError NOT_KNOWN */

@@ -19,10 +19,10 @@ const anyDigit = new RegExp(digit, "u");
 const partingJoint = /[/／,\p{Pc}]/u;
 
 const removed = "[removed]";
-/** The fewest digits in a row that are personal: a phone number without its zero has ten, a NIN eleven. */
+/** The fewest digits in a row that count as personal data: a phone number without its leading zero has ten. */
 export const minPersonalDigits = 10;
 const ninDigits = 11;
-/** The most digits of a phone number (E.164), and the fewest after a plus sign that make one. */
+/** The most digits of a phone number (E.164), and the fewest digits after a plus sign that count as one. */
 const maxPhoneDigits = 15;
 const minPlusDigits = 9;
 
@@ -30,11 +30,11 @@ const minPlusDigits = 9;
 const plainText = /^[ -~]*$/;
 
 /** The longest text that is searched, ten times the longest text that is stored. */
-const maxSearched = 40_000;
+const maxSearchedLength = 40_000;
 
 /** Replaces NINs, phone numbers and e-mail addresses by `[removed]`. A text that is too long is replaced whole. */
 export function redactPersonalData(text: string): string {
-  if (text.length > maxSearched) return removed;
+  if (text.length > maxSearchedLength) return removed;
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
   // A text with so few digits contains no phone number and no NIN.
   if (plainText.test(rest) && asciiDigitsOf(rest).length < minPlusDigits) return rest;
@@ -63,7 +63,7 @@ function asciiDigit(char: string): string {
   return known;
 }
 
-/** Finds a digit's value: its distance, modulo 10, from the first of adjacent digits. Each script has 0 to 9 in order. */
+/** Finds a digit's value by its distance, modulo 10, from the first of adjacent digits: Unicode has 0 to 9 in order. */
 function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;
@@ -76,7 +76,7 @@ function findDigit(char: string): string {
 /** Consecutive digits of a number, with the separators before and after. */
 type Group = { readonly digits: string; readonly jointBefore: string; readonly jointAfter: string };
 
-/** True if digits with separators are a NIN or a phone number, as far as the separators suggest. */
+/** True if a run of digits and separators looks like a NIN or a phone number. */
 function isPersonal(run: string): boolean {
   if (/[a-f]/i.test(run)) return false;
   const all = groupsOf(run);
@@ -112,7 +112,7 @@ function endOf(match: RegExpExecArray | undefined): number {
   return match === undefined ? 0 : match.index + match[0].length;
 }
 
-/** Splits groups at years beside a slash, a dash or a dot, because dates and file numbers have them. */
+/** Splits groups at years beside a slash, a dash or a dot, because dates and file numbers contain years. */
 function withoutYears(all: readonly Group[]): Group[][] {
   const parts: Group[][] = [[]];
   for (const group of all) {
@@ -123,7 +123,7 @@ function withoutYears(all: readonly Group[]): Group[][] {
   return parts;
 }
 
-/** True if all groups, or some adjacent ones, are together a NIN or a phone number. */
+/** True if all groups, or some adjacent groups, form a NIN or a phone number. */
 function isNumber(part: readonly Group[]): boolean {
   const joints = part.slice(1).map(({ jointBefore }) => jointBefore);
   const isSpaced = !partingJoint.test(joints.join(""));

@@ -2,7 +2,7 @@
 
 /**
  * Invisible characters: control, format, private and unassigned characters, line separators, blank braille, U+FFFD, and
- * what a renderer may leave out (zero-width and direction marks, soft hyphens, variation selectors, fillers, tags).
+ * characters that renderers may omit (zero-width and direction marks, soft hyphens, variation selectors, fillers, tags).
  */
 const hidden = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffd]/u;
 
@@ -14,12 +14,12 @@ const joiningLetter = `[${joining.map((script) => `\\p{Script_Extensions=${scrip
 /** A zero-width joiner or non-joiner between two letters of a joining script, where it is part of the spelling. */
 const joiner = new RegExp(`(?<=${joiningLetter})[\\u200c\\u200d](?=${joiningLetter})`, "gu");
 
-/** Whether a text contains an invisible character, or U+FFFD from a failed decoding. */
+/** True if a text contains an invisible character, or U+FFFD from a failed decoding. */
 export function hasHiddenCharacter(text: string): boolean {
   return hidden.test(text) && hidden.test(text.replace(joiner, ""));
 }
 
-/** Quotes a word of a command to paste, if a shell needs it. */
+/** Quotes a word for a shell, if necessary, in a command that an operator will paste. */
 export function quoteShellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -18,7 +18,7 @@ const policySchema = v.strictObject({
 
 /** The requirements of a purpose, beyond an active teacher with a VALID licence. */
 export type PolicyRule = Readonly<v.InferOutput<typeof ruleSchema>>;
-/** A policy. A purpose that it does not name makes nobody eligible. */
+/** A policy. Nobody is eligible for a purpose without a rule. */
 export type Policy = {
   readonly version: string;
   readonly purposes: Readonly<Partial<Record<string, PolicyRule>>>;

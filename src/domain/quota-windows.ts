@@ -6,7 +6,7 @@ export type WindowKind = "minute" | "day";
 const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
 
 /**
- * How long a quota window is kept after its start. A call that is answered late is charged to the minute of its
+ * The time to keep a quota window after its start. A call that is answered late is charged to the minute of its
  * arrival, and a clock that was set back needs the earlier windows.
  */
 const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
@@ -24,7 +24,7 @@ export type QuotaCharge = {
   readonly partnerId: string;
   readonly starts: WindowStarts;
   readonly calls: number;
-  /** Calls charged to the day, if not `calls`. */
+  /** The calls charged to the day; absent if equal to `calls`. */
   readonly ofDay?: number;
   readonly limits: Readonly<Record<WindowKind, number>>;
 };
@@ -35,17 +35,17 @@ export function openWindowStarts(now: number): WindowStarts {
   return { minute: startOf("minute"), day: startOf("day") };
 }
 
-/** Gives two times: the windows that began before them may be deleted. */
+/** Gives the earliest start of a kept minute and of a kept day. Windows that began earlier may be deleted. */
 export function oldestKeptWindowStarts(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
 }
 
-/** The end of a window, in Unix epoch seconds. */
+/** Gives the end of a window in Unix epoch seconds. */
 export function windowEndSeconds(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsAt">): number {
   return (startsAt + windowMs[kind]) / 1000;
 }
 
-/** A partner's use of the current windows, without calls that are not committed yet. `resetAt` is ISO 8601. */
+/** Describes a partner's use of the current windows, by the committed calls. `resetAt` is ISO 8601. */
 export function describeQuotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
   const starts = openWindowStarts(now);
   const useOf = (kind: WindowKind, limit: number) => {

@@ -12,7 +12,7 @@ import {
 } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
-export type QuotaState = {
+export type LimitState = {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: number;
@@ -26,7 +26,7 @@ export type QuotaState = {
   }[];
 };
 
-export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
+export type QuotaRefusal = LimitState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
 /** Thrown for a spent quota. The HTTP layer turns `refusal` into headers. */
 export class QuotaExceededError extends TvsError {
@@ -40,7 +40,7 @@ export class QuotaExceededError extends TvsError {
   }
 }
 
-/** The quota account of one call, which is charged to the minute and day of its arrival, however late its answer. */
+/** The quota account of one call. A call is charged to the minute and day of its arrival, even if answered later. */
 export type CallQuotaAccount = ReturnType<typeof createCall>;
 
 export type QuotaCounter = ReturnType<typeof createQuotaCounter>;
@@ -50,13 +50,13 @@ type QuotaDependencies = {
   readonly store: Pick<QuotaStore, "used" | "chargeMinute">;
 };
 
-/** A window as this process knows it: `used` as commits reported it, `underWay` as running calls may charge it. */
+/** A window as this process knows it: `used` counts the committed calls, `underWay` those that running calls reserve. */
 type KnownWindow = { readonly startsAt: number; used: number; underWay: number };
 type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
 
 /**
- * Counts partners' calls in fixed windows, the UTC minute and day. Only used calls are stored, so a changed quota
- * applies immediately. Each call's commit decides whether its windows have room (decision D4.8).
+ * Counts partners' calls in fixed windows, the UTC minute and day. The database stores used calls but no limits, so a
+ * changed quota applies immediately. Each call's commit decides whether its windows have room (decision D4.8).
  *
  * The counters in memory only refuse early, before a signature. They also count calls under way, so they may refuse a
  * call that a commit would accept.
@@ -77,7 +77,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
   }
 
   return {
-    /** Opens a call at its arrival, before its partner is known. */
+    /** Opens the account of a call at its arrival, before the partner is known. */
     open(): CallQuotaAccount {
       const cameAt = dependencies.clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
@@ -89,7 +89,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
-  /** The use of the windows that the database last reported for this partner. */
+  /** The used calls that the database last reported for the partner's two windows. */
   let reported: CallsUsed | undefined;
 
   function account(): Account {
@@ -110,7 +110,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     owner = { partner, known: knownOf(partner) };
   }
 
-  /** @throws QuotaExceeded if the minute or the day has room for fewer calls */
+  /** Checks both windows. @throws QuotaExceededError if the minute or the day has room for fewer calls */
   function requireRoom(minute: number, day: number): void {
     const room = left(account());
     if (room.minute < minute || room.day < day) throw exceeded(account(), day, clock.now());
@@ -144,7 +144,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
   return {
     /**
      * Reserves one call of the minute's quota. If a retry changes the partner, the first reservation is freed.
-     * @throws QuotaExceeded if the minute is known to have no room
+     * @throws QuotaExceededError if the minute is known to have no room
      */
     reserve(partner: Partner): void {
       assign(partner);
@@ -152,9 +152,9 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       setReserved(1, 0);
     },
     /**
-     * Reserves what the call's commit will charge.
-     * @param ofDay calls charged to the day, if not `calls`
-     * @throws QuotaExceeded if the minute or the day has too little room
+     * Reserves the calls that the commit will charge to the quota.
+     * @param ofDay the calls charged to the day; `calls` by default
+     * @throws QuotaExceededError if the minute or the day has too little room
      */
     chargeFor(calls: number, ofDay = calls): QuotaCharge {
       // The use in memory includes the call that `reserve` has reserved.
@@ -162,7 +162,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       setReserved(calls, ofDay);
       return chargeOf(calls, ofDay);
     },
-    /** Checks that the day has room before long work; reserves nothing. @throws QuotaExceeded */
+    /** Checks before long work that the day has room for the calls; reserves nothing. @throws QuotaExceededError */
     expectOfDay: (calls: number) => requireRoom(0, calls),
     committed,
     /** Reads the windows from the database after a refused commit. */
@@ -184,10 +184,10 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       else committed(used);
       return used !== null;
     },
-    /** The day's used calls, as this process knows them, and the day's end in milliseconds since the epoch. */
+    /** Returns the day's used calls as this process knows them, and the day's end in milliseconds since the epoch. */
     day: () => ({ used: account().used.day, endsAt: windowEndSeconds("day", account().known.day) * 1000 }),
-    /** The state that the database reported; undefined if it was not read for this call, as memory may be wrong. */
-    state: (): QuotaState | undefined =>
+    /** Returns the state that the database reported for this call; undefined before, because memory may be wrong. */
+    state: (): LimitState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
     /** Frees the reservation. */
     end: () => setReserved(0, 0),
@@ -205,7 +205,7 @@ function left({ partner, used }: Account): Readonly<Record<WindowKind, number>> 
   return { minute: Math.max(0, perMinute - used.minute), day: Math.max(0, perDay - used.day) };
 }
 
-function stateOf(account: Account, now: number): QuotaState {
+function stateOf(account: Account, now: number): LimitState {
   const { partner, known } = account;
   const { perMinute, perDay } = partner;
   const { minute, day } = left(account);
@@ -227,7 +227,7 @@ function secondsUntil(time: number, now: number): number {
   return Math.max(0, Math.ceil(time - now / 1000));
 }
 
-/** Makes the refusal: by the day if the day has too little room, because its wait is longer; else by the minute. */
+/** Makes the error. It names the day if the day has too little room, because its wait is longer, else the minute. */
 function exceeded(account: Account, ofDay: number, now: number): QuotaExceededError {
   const window = left(account).day < Math.max(1, ofDay) ? "day" : "minute";
   const resetAt = windowEndSeconds(window, account.known[window]);

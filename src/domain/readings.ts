@@ -27,16 +27,16 @@ type ReadingsDependencies = {
   readonly evidence: Pick<LogStore, "figures">;
   readonly calendar: Calendar;
   readonly clock: Clock;
-  /** Called at the first of several failures in a row. */
+  /** Called at the first failure after a success. */
   readonly onError?: (error: unknown) => void;
 };
 
 const shownImports = 12;
-/** Of more teachers a sample is counted. Counting this many blocks the event loop for about ten ms. */
+/** A larger register is counted by a sample. A count of this many teachers blocks the event loop for about 10 ms. */
 const countedTeachers = 20_000;
 /** Readings are reused for 1.5 s at least, and for fifty times as long as the reading took. */
-const leastAgeMs = 1_500;
-const shareOfTime = 50;
+const minReuseMs = 1_500;
+const reuseFactor = 50;
 
 /** Shares readings among all callers: several consoles and scrapers cost one reading. */
 export function createReadingsCache(dependencies: ReadingsDependencies): () => Promise<LatestReadings> {
@@ -53,7 +53,7 @@ export function createReadingsCache(dependencies: ReadingsDependencies): () => P
       last = { ...last, hasFailed: true };
     }
     const endedMs = performance.now();
-    freshUntilMs = endedMs + Math.max(leastAgeMs, (endedMs - beganMs) * shareOfTime);
+    freshUntilMs = endedMs + Math.max(minReuseMs, (endedMs - beganMs) * reuseFactor);
     return last;
   }
 
@@ -95,7 +95,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
     imports: latest,
     /** The end of the last import that applied a row; null before the first such import. */
     appliedAt: applied?.finishedAt ?? null,
-    /** The licences, certificates and revocations that imports of 24 hours removed, since the last `--allow-change`. */
+    /** The licences, certificates and revocations that imports removed in 24 hours, after the last `--allow-change`. */
     losses,
     teachers,
     log: logFigures,

@@ -6,7 +6,7 @@ import { TvsError } from "./errors.ts";
 import { generateSigningKey, type KeyRing, keyRingOf } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** How long a pending key must be public before it signs, because partners cache the JWKS. */
+/** A pending key is public for at least this long before it signs, because partners cache the JWKS. */
 export const minKeyPublicationMs = 24 * 3_600_000;
 
 type RotationOptions = {
@@ -33,7 +33,7 @@ export async function readRotatableKeys(keys: KeyStore, { immediately, now }: Ro
   return { active, pending, early };
 }
 
-/** Promotes the pending key. @throws TvsError as {@link readRotatableKeys}, and for a concurrent rotation */
+/** Promotes the pending key. @throws TvsError REFUSED as {@link readRotatableKeys}, and for a concurrent rotation */
 export async function rotateSigningKeys(
   keys: KeyStore,
   secrets: Secrets,
@@ -45,7 +45,7 @@ export async function rotateSigningKeys(
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
 
-/** How long a signing key is active before a rotation is due. A later rotation breaks nothing. */
+/** A rotation is due when the signing key has been active for this long. A later rotation breaks nothing. */
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
 /** Says when the next rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */

@@ -21,7 +21,7 @@ export function generateMasterKey(): string {
   return randomBytes(masterKeyBytes).toString("base64url");
 }
 
-/** Derives the keys. @param text the master key: 32 bytes in base64url @throws TvsError MASTER_KEY_INVALID */
+/** Derives the keys from the master key. @param text 32 bytes in base64url. @throws TvsError MASTER_KEY_INVALID */
 export function deriveSecrets(text: string) {
   const master = Buffer.from(text.trim(), "base64url");
   if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {
@@ -41,12 +41,12 @@ export function deriveSecrets(text: string) {
   return {
     blindIndexKey: derive("blind-index"),
     statusListKey: derive("status-list"),
-    /** HMAC-SHA-256 with the key for `use`. */
+    /** Computes the HMAC-SHA-256 of a value with the key for `use`. */
     mac: (use: keyof typeof macKeys, value: string) =>
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
     /** Encrypts by AES-256-GCM, as nonce, ciphertext and tag. `open` succeeds only with the same `name`. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
-    /** @throws TvsError MASTER_KEY_WRONG */
+    /** Decrypts a sealed value. @throws TvsError MASTER_KEY_WRONG, also for another name or an altered value */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
     /** A value by which the database recognises its master key. */
     check: Buffer.from(derive("check")).toString("base64url"),
@@ -72,7 +72,7 @@ function open(key: Uint8Array, sealed: Uint8Array, name: string): Uint8Array {
   }
 }
 
-/** Compares in constant time, so that the time tells nothing about a secret. */
+/** Compares in constant time, so that the time shows nothing about a secret. */
 export function areBytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -42,8 +42,8 @@ export function createSelfService({ webhooks, partnerEvents, watches, clock }: D
     watches,
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
-     * Gives a page of events in commit order: after the event `after`, or from the oldest.
-     * @throws TvsError EVENTS_GONE if the event `after` is not kept any more, or is not an event of this partner
+     * Gives a page of events in commit order. The page begins after the event `after`, or with the oldest event.
+     * @throws TvsError EVENTS_GONE if the event `after` was deleted, or is not an event of this partner
      */
     async events(partnerId: string, { after, limit }: { after: string | null; limit: number }) {
       const isBegun = after !== null;
@@ -59,7 +59,7 @@ export function createSelfService({ webhooks, partnerEvents, watches, clock }: D
       };
     },
     deliveries: (filter: DeliveryFilter & { readonly partnerId: string }) => webhooks.deliveries(filter),
-    /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
+    /** Reads a delivery of this partner. @throws TvsError DELIVERY_UNKNOWN, also for another partner's delivery */
     delivery: requireDelivery,
     /** Makes a delivery due now, even an acknowledged one. @throws TvsError DELIVERY_UNKNOWN, DELIVERY_UNDER_WAY, NO_WEBHOOK */
     async retry({ authenticated, snapshot }: AuthenticatedCall, deliveryId: string): Promise<DeliveryDetail> {

@@ -1,4 +1,4 @@
-/** Runs asynchronous work one at a time: a queue, and a repeated task. */
+/** Runs asynchronous functions one at a time: a queue, and a repeated task. */
 
 /** Makes a queue: a function that runs `run` after every earlier call has ended or failed. */
 export function createSerialQueue(): <T>(run: () => Promise<T>) => Promise<T> {
@@ -23,10 +23,10 @@ export async function runAndPause<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Runs now and then repeatedly, never twice at the same time.
- * @param run gets a function that says whether it should end early
+ * Calls `run` immediately and then repeatedly, one call at a time.
+ * @param run gets a function that returns true if `run` should end early
  * @param options `everyMs` from the end of one run to the beginning of the next
- * @returns a function that stops it, and resolves when the current run has ended
+ * @returns a function that stops the repetition, and resolves when the current run has ended
  */
 export function startRepeating(
   run: (isEnded: () => boolean) => Promise<void>,

@@ -1,6 +1,6 @@
 /**
  * The table of all settings. Options, environment variables, the questions of `tvs init` and the stored settings
- * (decision D1.5) are derived from it.
+ * (decision D1.5) are derived from this table.
  */
 
 import * as v from "valibot";
@@ -10,15 +10,15 @@ import { type Policy, parsePolicy } from "./policy.ts";
 import { readStoredSite, type SiteDetails } from "./site.ts";
 
 export type SettingRow = {
-  /** Parses the setting's text. Its error message says what the text must be. */
+  /** The schema that parses the setting's text. Its error message says what the text must be. */
   readonly kind: v.GenericSchema;
-  /** The name of the option's value in `--help`; absent for a switch. */
+  /** The name of the option's value in `--help`; absent for an option without a value. */
   readonly hint?: string;
-  /** The default. */
+  /** The default as text; absent without a default. */
   readonly usual?: string;
-  /** The command that stores the value in the register: each `serve` with the option, or only `init`. Absent: none does. */
+  /** The command that stores the value in the register: each `serve` with the option, or `init`. Absent if none does. */
   readonly remembered?: "serve" | "init";
-  /** True or a text if `init` asks for the setting; a text is its default there, instead of {@link SettingRow.usual}. */
+  /** Present if `tvs init` asks for the setting. A text is the default of the question, instead of `usual`. */
   readonly init?: true | string;
 };
 
@@ -30,7 +30,7 @@ const count = (max: number) =>
     v.transform(Number),
     v.maxValue(max, `must be at most ${max}`),
   );
-const flag = v.union(
+const booleanText = v.union(
   [
     v.boolean(),
     v.pipe(
@@ -78,7 +78,7 @@ export const registerAccessSettings = {
   data: { kind: text, usual: "./data" },
   database: { kind: text },
   databaseToken: { kind: text },
-  sandbox: { kind: flag, usual: "off" },
+  sandbox: { kind: booleanText, usual: "off" },
   masterKey: { kind: text },
 } as const satisfies Readonly<Record<string, SettingRow>>;
 
@@ -88,8 +88,8 @@ export const sharedSettings = {
   policy: { kind: text, hint: "FILE", remembered: "serve" },
   site: { kind: text, hint: "FILE", remembered: "serve" },
   keepAttestations: { kind: text, hint: "TIME", usual: foreverRetention, remembered: "serve", init: true },
-  statusList: { kind: flag, hint: "on|off", remembered: "serve", init: "on" },
-  allowPrivateWebhooks: { kind: flag, remembered: "serve" },
+  statusList: { kind: booleanText, hint: "on|off", remembered: "serve", init: "on" },
+  allowPrivateWebhooks: { kind: booleanText, remembered: "serve" },
   signingEngine: {
     kind: v.picklist(signingEngines, "must be auto, crypto_mb, openssl or webcrypto"),
     hint: signingEngines.join("|"),
@@ -98,14 +98,14 @@ export const sharedSettings = {
   cryptoMb: { kind: text, hint: "FILE" },
 } as const satisfies Readonly<Record<string, SettingRow>>;
 
-/** The most signer threads: each needs memory, and more have no measured use. */
+/** The most signer threads. Each needs memory, and measurements show no gain from more. */
 export const maxSignerThreads = 64;
 
 export const serveSettings = {
   host: { kind: text, hint: "ADDRESS", usual: "127.0.0.1", remembered: "init", init: true },
   port: { kind: count(65_535), hint: "N", usual: "8080", remembered: "init", init: true },
   signers: { kind: count(maxSignerThreads), hint: "N" },
-  accessLog: { kind: flag, usual: "off", remembered: "init", init: "on" },
+  accessLog: { kind: booleanText, usual: "off", remembered: "init", init: "on" },
   publicPerMinute: { kind: count(100_000_000), hint: "N", usual: "60" },
   trustedProxy: { kind: networks, hint: "CIDR", usual: "" },
   clientCertFrom: { kind: networks, hint: "CIDR", usual: "" },
@@ -127,7 +127,7 @@ export function storedNameOf(name: string): string {
   return optionNameOf(name).replaceAll("-", "_");
 }
 
-/** The stored names of the settings whose values the table `changes` records; others may be long. */
+/** The stored names of the settings whose values the table `changes` records. Other values may be long. */
 export const namesOfLoggedSettings = Object.entries<SettingRow>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
   .map(([name]) => storedNameOf(name));
@@ -138,12 +138,12 @@ export type Settings = {
   readonly timeZone: string;
   readonly policy: Policy;
   readonly allowPrivateWebhooks: boolean;
-  /** Whether envelopes name a status list, and signed status lists are served. */
+  /** True if envelopes name a status list, and the service publishes signed status lists. */
   readonly statusList: boolean;
   readonly site: SiteDetails;
 };
 
-/** Reads the stored settings; a setting that is not stored has its value of `defaults`. */
+/** Reads the stored settings. A setting that is not stored gets its value from `defaults`. */
 export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
   const policy = stored.get("policy");
   const site = stored.get("site");
@@ -175,7 +175,7 @@ function onOff(isOn: boolean): "on" | "off" {
   return isOn ? "on" : "off";
 }
 
-/** Gives the settings whose stored value differs. Only these are written: another node may have changed others. */
+/** Gives the settings whose stored value differs. Only these are written, since another node may have changed others. */
 export function findChangedSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,
@@ -188,10 +188,10 @@ export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
   return stored.get("environment") === "sandbox";
 }
 
-/** The issuer of a register for which no service has run yet. */
+/** The issuer of a register on which no service has run yet. */
 export const initialIssuer = "http://127.0.0.1:8080";
 
-/** The setting that is `true` if an operator chose the issuer. If not, it is the URL at which a service listened. */
+/** The setting is `true` if an operator chose the issuer. If not, the issuer is the URL at which a service listened. */
 export const issuerIsSetSettingName = "issuer_set";
 
 export function isIssuerSet(stored: ReadonlyMap<string, string>): boolean {

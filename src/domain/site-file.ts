@@ -42,8 +42,8 @@ const logo = v.pipe(
   v.regex(/^[^./\\][^/\\]*$/, "must be the name of a file beside the site's own, without a folder"),
 );
 
-/** An object. Unknown members are refused, because a misspelt one would be ignored silently. */
-function members<T extends v.ObjectEntries>(entries: T) {
+/** Makes an object's schema. It refuses unknown members, because a misspelt member would be ignored silently. */
+function objectOf<T extends v.ObjectEntries>(entries: T) {
   const names = Object.keys(entries).join(", ");
   const object = v.strictObject(entries, ({ expected, received }) => {
     if (expected === "never") return `is not known; there are ${names}`;
@@ -55,12 +55,12 @@ function members<T extends v.ObjectEntries>(entries: T) {
   );
 }
 
-const siteSchema = members({
+const siteSchema = objectOf({
   name: line(120),
   logo: v.exactOptional(logo),
   accent: v.exactOptional(accent),
   contact: v.exactOptional(
-    members({
+    objectOf({
       email: v.exactOptional(email),
       phone: v.exactOptional(phone),
       url: v.exactOptional(url),
@@ -75,7 +75,7 @@ const siteSchema = members({
 /**
  * Reads a site document.
  * @param readFile reads the logo, a file beside the document
- * @throws TvsError CONFIG_INVALID naming the wrong member, and what `readFile` throws
+ * @throws TvsError CONFIG_INVALID naming the wrong member, and the errors of `readFile`
  */
 export function parseSiteFile(text: string, readFile: (name: string) => Uint8Array): SiteDetails {
   let value: unknown;
@@ -93,7 +93,6 @@ export function parseSiteFile(text: string, readFile: (name: string) => Uint8Arr
   };
 }
 
-/** @throws TvsError CONFIG_INVALID */
 function refuse(flaw: string): never {
   throw new TvsError("CONFIG_INVALID", `the site is not valid: ${flaw}`);
 }
@@ -108,7 +107,7 @@ function isPhoneNumber(text: string): boolean {
 }
 
 function explainContrast({ input }: { input: string }): string {
-  // Rounded down: 4.49 must not be reported as 4.5.
+  // The contrast is rounded down, because 4.49 must not be reported as 4.5.
   const reached = (Math.floor(contrastToWhite(input) * 10) / 10).toFixed(1);
   return `${input}: white text on it has a contrast of ${reached}:1, and needs ${leastContrast}:1; darken it`;
 }
@@ -122,7 +121,7 @@ function contrastToWhite(color: string): number {
 }
 
 const maxLogoBytes = 64 * 1024;
-/** The largest width and height of a logo: decoding it takes four bytes a pixel. */
+/** The largest width and height of a logo, in pixels. A decoded pixel takes four bytes of memory. */
 const maxPngSide = 2_048;
 
 function readLogo(name: string, readFile: (name: string) => Uint8Array): SiteDetails["logo"] {
@@ -133,7 +132,7 @@ function readLogo(name: string, readFile: (name: string) => Uint8Array): SiteDet
     : refuse(`the logo ${name} ${flaw}`);
 }
 
-/** Checks that a file is a whole PNG, which can run no script. @returns the flaw, to follow the file's name */
+/** Checks that a file is a whole PNG, which cannot run a script. @returns the flaw in words, or null */
 function flawOfLogo(file: Buffer): string | null {
   if (file.length === 0) return "is empty";
   if (file.length > maxLogoBytes) return "is larger than 64 KiB";
@@ -154,8 +153,8 @@ function flawOfLogo(file: Buffer): string | null {
 }
 
 /**
- * Reads the compressed pixels of a file that consists of chunks with right checksums: one header, pixels, last the end.
- * @returns null for another file
+ * Reads the compressed pixels of a PNG.
+ * @returns null unless all checksums are correct, the only IHDR chunk is the first and the only IEND chunk the last
  */
 function readPackedPixels(file: Buffer): Buffer | null {
   const names: string[] = [];

@@ -3,14 +3,14 @@
 export type SiteDetails = {
   /** The registry's name; null without a site file. */
   readonly name: string | null;
-  /** A checked PNG in base64. */
+  /** A checked PNG in base64; null without a logo. */
   readonly logo: { readonly type: "image/png"; readonly data: string } | null;
-  /** The colour of the page head, `#rrggbb`; white text on it is readable. */
+  /** The colour of the page head, `#rrggbb`, on which white text is readable; null for the usual colour. */
   readonly accent: string | null;
   readonly contact: Readonly<Partial<Record<"email" | "phone" | "url" | "address", string>>>;
   readonly privacyUrl: string | null;
   readonly accessibilityUrl: string | null;
-  /** The page for reports of wrong records. */
+  /** The page on which people report wrong records; null without one. */
   readonly reportUrl: string | null;
 };
 

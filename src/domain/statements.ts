@@ -1,6 +1,6 @@
 /**
  * Makes statements about whole lists (decision D16.1): one signature for all rows. A list is looked up some rows at a
- * time, so that other calls are answered in between. The commit requires the versions that were read.
+ * time, so that other calls are answered in between. The commit requires that no record has changed.
  */
 
 import { Buffer } from "node:buffer";
@@ -18,9 +18,9 @@ import {
   statementRowHashPrefix,
 } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
-import { type Attestation, type StatementPerson, statementStatus, storedIdentifier } from "./attestations.ts";
+import { type Attestation, redactIdentifier, type StatementPerson, statementStatus } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
-import { type CalendarDate, isoSeconds } from "./clock.ts";
+import { type CalendarDate, isoFromSeconds } from "./clock.ts";
 import { evaluateEligibility } from "./eligibility.ts";
 import { base64urlOfText, type Signer } from "./envelopes.ts";
 import { TvsError } from "./errors.ts";
@@ -51,7 +51,7 @@ export type ListEvaluationInput = {
 };
 
 type EvaluatedList = Pick<StatementRequest, "purpose" | "list"> & {
-  /** JSON, in the order of the list. */
+  /** The rows as JSON texts, in the order of the list. */
   readonly rows: readonly string[];
   readonly rowsRoot: string;
   readonly summary: StatementSummary;
@@ -60,7 +60,7 @@ type EvaluatedList = Pick<StatementRequest, "purpose" | "list"> & {
 };
 
 type Person = {
-  /** The first row that names the person. */
+  /** The number of the first row that names the person, counted from 1. */
   readonly row: number;
   verdict: StatementRow;
   readonly key: UniqueKey;
@@ -121,7 +121,7 @@ export async function evaluateTeacherList(
   };
 }
 
-/** Looks up each key; a registration number that nobody has is looked up again without a full stop at its end. */
+/** Looks up each key. An unknown registration number is looked up again with its typing errors corrected. */
 async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
   const found = await teachers.findEach(keys);
   const retries = keys.flatMap((key, index) => {
@@ -140,7 +140,7 @@ function rowLeaf(row: StatementRow): Uint8Array {
   return hash("sha256", `\0${statementRowHashPrefix}${formatCanonicalJson(row)}`, "buffer");
 }
 
-/** Gives all identifiers of one teacher the same id; an identifier that finds nobody is a person of its own. */
+/** Gives all identifiers of one teacher the same id; an unknown identifier counts as a person of its own. */
 function personId({ by, value }: UniqueKey, teacher: Teacher | null): string {
   if (teacher !== null) return String(teacher.id);
   return `${by} ${typeof value === "object" ? Buffer.from(value).toString("hex") : value}`;
@@ -163,7 +163,7 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
 
 /** Makes the stored row about a person, or no row for an unknown identifier that cannot be a NIN. */
 function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatementPerson[] {
-  const { ninIndex } = storedIdentifier(key, teacher, index);
+  const { ninIndex } = redactIdentifier(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
   const { eligible, status } = verdict;
   return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
@@ -176,7 +176,7 @@ type StatementTerms = Pick<Attestation, "kid" | "policyVersion" | "credential" |
   readonly at: number;
 };
 
-/** Signs a statement. @throws what the signer throws */
+/** Signs a statement. @throws the errors of `sign` */
 export async function signStatement(
   { purpose, list, summary, rowsRoot, rows }: EvaluatedList,
   { issuer, audience, at, kid, policyVersion, credential, requestId }: StatementTerms,
@@ -189,7 +189,7 @@ export async function signStatement(
   const input = `${header}.${base64urlOfText(JSON.stringify(claims))}`;
   const [signature = ""] = await sign(kid, [input]);
   const jws = `${input}.${signature}`;
-  const outer = JSON.stringify({ statementId, issuedAt: isoSeconds(at), issuer, audience, ...content });
+  const outer = JSON.stringify({ statementId, issuedAt: isoFromSeconds(at), issuer, audience, ...content });
   const body = `${outer.slice(0, -1)},"rows":[${rows.join(",")}],"signature":"${jws}","signatureKid":"${kid}"}`;
   const attestation: Attestation = {
     verificationId: statementId,

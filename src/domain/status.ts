@@ -10,7 +10,7 @@ import type { SigningKey, SigningKeyState } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
-/** The most teachers that are counted; of more, a sample of about `sampleSize` is counted. */
+/** The size up to which a whole register is counted. Of a larger one, about `sampleSize` teachers are counted. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;
@@ -18,9 +18,9 @@ const hourMs = 3_600_000;
 export type TeacherCounts = Awaited<ReturnType<typeof countTeachers>>;
 
 /**
- * Counts teachers by licence status today; `licensed` counts active teachers with a licence, valid or not. `approximate` is
- * true if the figures were estimated from a sample.
- * @param limit a larger register is sampled
+ * Counts teachers by licence status today. `licensed` counts active teachers with a licence, valid or not.
+ * `approximate` is true if the figures were estimated from a sample.
+ * @param limit the most teachers that are counted without a sample
  */
 export async function countTeachers(
   store: Pick<RegisterFigures, "teachers" | "licenses">,
@@ -77,7 +77,7 @@ export async function readFigures({ status, keys, webhooks, evidence, calendar, 
   };
 }
 
-/** Describes the active or pending key. `since` is when it was activated or, if pending, published. */
+/** Describes the active or pending key. `since` is the time of the key's activation or, if pending, publication. */
 function keyAge(keys: readonly SigningKey[], state: SigningKeyState, now: number) {
   const key = keys.find((one) => one.state === state);
   if (key === undefined) return null;
@@ -91,7 +91,7 @@ function describeImport({ startedAt, finishedAt, ...record }: StoredImport) {
   return { file, inserted, updated, unchanged, rejected, warnings, events, ...times };
 }
 
-/** Describes the evidence log; times in ISO 8601. @returns null before the log was begun */
+/** Describes the evidence log; times in ISO 8601. @returns null if the log has not begun */
 function describeLog(log: LogFigures | null) {
   if (log === null) return null;
   const { log: _number, size: leaves, signedSize, signedAt, uncoveredSince, ...rest } = log;

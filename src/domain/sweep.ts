@@ -34,7 +34,7 @@ export async function sweepLicenses(
   while (!isStopped()) {
     const due = await teachers.dueByCalendar(date, chunkRows);
     if (due[0] === undefined) break;
-    // A refused record has changed and is read again. If nothing was written or changed, retrying would never end.
+    // A write is refused if its record has changed; the record is then read again. Without a change, retries never end.
     const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
@@ -63,8 +63,8 @@ export function isAnnouncementDue(teacher: StoredTeacher, today: CalendarDate): 
 }
 
 /**
- * Plans the next announcement of a due licence. If the licence began and ended between two sweeps, two follow in order.
- * The history has the time of the sweep, the event the time when the licence began or ended.
+ * Plans the next announcement of a due licence. If it began and ended between two sweeps, it is announced twice.
+ * The history gets the time of the sweep, the event the time at which the licence began or ended.
  */
 export function planLicenseAnnouncement(
   teacher: StoredTeacher,

@@ -7,7 +7,7 @@ import {
   type AttestedOperation,
   type CallCommit,
   makeStoredRequestContext,
-  storedIdentifier,
+  redactIdentifier,
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
@@ -35,7 +35,7 @@ export type VerificationRequest = {
   readonly idempotency?: IdempotencyInput | undefined;
 };
 
-/** An authenticated call, and the snapshot that it was authenticated with. */
+/** An authenticated call, and the snapshot by which it was authenticated. */
 export type AuthenticatedCall = { readonly snapshot: Snapshot; readonly authenticated: AuthenticatedCaller };
 
 type VerificationCall = AuthenticatedCall &
@@ -69,7 +69,7 @@ type VerificationDependencies = {
 type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
 
 /** A call's answer, with the evidence, preconditions and charge to commit. */
-type Done = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> & {
+type Outcome = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> & {
   readonly answer: StoredAnswer;
 };
 
@@ -123,7 +123,7 @@ export function createCallAnswerer(dependencies: VerificationDependencies) {
 }
 
 /** Answers questions with envelopes. The quota is checked before anybody is looked up. */
-async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
+async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Outcome> {
   const { signer, clock } = dependencies;
   const { snapshot, authenticated, questions, quota } = call;
   const isBatch = call.operation === "batch";
@@ -145,12 +145,12 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   };
 }
 
-/** Answers with one statement about a list. It costs one call of the minute's quota, and each row one of the day's. */
+/** Answers with one statement about a list, which costs one call of the minute's quota and one of the day's per row. */
 async function attestList(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
   list: StatementRequest,
-): Promise<Done> {
+): Promise<Outcome> {
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
@@ -217,7 +217,7 @@ function evidenceOf(
     purpose: question.purpose,
     policyVersion: snapshot.settings.policy.version,
     teacherId: teacher?.id ?? null,
-    ...storedIdentifier(key, teacher, blindIndex),
+    ...redactIdentifier(key, teacher, blindIndex),
     status: result.status,
     eligible: result.eligible,
     context: makeStoredRequestContext(question.context),

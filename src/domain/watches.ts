@@ -11,13 +11,13 @@ export type WatchChange = { readonly add: readonly string[]; readonly remove: re
 
 export const maxWatchListChanges = 2_000;
 
-/** Reads a registration number as lookups do. @returns null for another text */
+/** Parses a registration number as lookups do. @returns null if `text` is not a registration number */
 export function parseWatchedRegNo(text: string): string | null {
   return canonicalRegNo(correctTypingErrors(cleanTerm(text)));
 }
 
-/** Changes a watch list. @returns its new length. @throws TvsError WATCH_LIMIT */
-export async function changeWatches(
+/** Changes a watch list. @returns the list's new length. @throws TvsError WATCH_LIMIT */
+export async function changeWatchList(
   watches: WatchStore,
   { partnerId, watchLimit }: Partner,
   change: WatchChange,

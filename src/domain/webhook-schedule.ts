@@ -19,7 +19,7 @@ export const retryDelaysMs: readonly number[] = [
 /** An endpoint that fails for this time without a success is disabled, and its deliveries are held. */
 export const endpointFailureLimitMs = 5 * 24 * hourMs;
 
-/** Jitter only lengthens a step, so no delivery comes early. */
+/** The most jitter, as a share of the step. Jitter only lengthens a step, so no delivery comes early. */
 const maxJitterShare = 0.2;
 const maxRetryAfterSteps = 2;
 

@@ -9,14 +9,14 @@ import { createEvent } from "./events.ts";
 import { type Partner, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** Why an endpoint is disabled: by the operator, after an answer of 410, or after five days of failures. */
+/** The cause for which an endpoint is disabled: the operator, an answer of 410, or five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
 
-/** A partner's webhook. Times are milliseconds since the epoch. */
+/** A partner's webhook. Times are milliseconds since the epoch; a time may be null. */
 export type WebhookEndpoint = {
   readonly partnerId: string;
   readonly url: string;
-  /** Encrypted, and bound to the partner by {@link secretName}. */
+  /** The secret, encrypted and bound to the partner by {@link secretName}. */
   readonly secret: Uint8Array;
   /** The secret before the last rotation; until `previousUntil` it signs too. */
   readonly previousSecret: Uint8Array | null;
@@ -24,7 +24,7 @@ export type WebhookEndpoint = {
   readonly createdAt: number;
   readonly disabledAt: number | null;
   readonly disabledReason: DisabledReason | null;
-  /** Since when every attempt has failed; null after a success. */
+  /** The time since which every attempt has failed; null after a success. */
   readonly failingSince: number | null;
   /** The stable code of the last failure, and the HTTP status if there was one: `BAD_STATUS 503`. */
   readonly lastError: string | null;
@@ -47,7 +47,7 @@ type WebhookDependencies = {
   readonly clock: Clock;
 };
 
-/** Throws for a URL to which no webhook may be sent; the address guard of `src/delivery/`. */
+/** The address guard of `src/delivery/`, which throws for a URL to which no webhook may be sent. */
 type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
@@ -60,7 +60,7 @@ function secretName(partnerId: string): string {
 /**
  * Sets and enables a partner's endpoint. A new endpoint gets a secret.
  * @returns the endpoint, and its secret in clear for the partner
- * @throws TvsError NOT_KNOWN, and what `check` throws
+ * @throws TvsError NOT_KNOWN, and the errors of `check`
  */
 export async function setWebhook(
   { webhooks, partners, secrets, clock }: WebhookDependencies,
@@ -119,11 +119,11 @@ export async function enableWebhook({ webhooks, partners, clock }: WebhookDepend
   return endpoint;
 }
 
-/** Removes an endpoint. @returns how many of its deliveries are dead now. @throws TvsError NOT_KNOWN */
+/** Removes an endpoint. @returns the number of deliveries that became dead. @throws TvsError NOT_KNOWN */
 export async function removeWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
-  // A removal that was killed between its two commits has left deliveries without an endpoint.
+  // If an earlier removal was killed between its two commits, deliveries without an endpoint are left.
   const dead = await webhooks.markDead(partnerId, clock.now());
   if (!removed && dead === 0) noEndpoint(partnerId);
   return dead;
@@ -144,7 +144,7 @@ export async function queueTestEvent(dependencies: WebhookDependencies, partnerI
   throw new TvsError("REFUSED", message);
 }
 
-/** Makes a signing secret. The contract's HMAC key is its text, that of Standard Webhooks its decoded bytes. */
+/** Makes a signing secret. The contract's HMAC key is the text, that of Standard Webhooks the decoded bytes. */
 export function generateWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }

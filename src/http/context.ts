@@ -1,18 +1,18 @@
 /** The variables and functions that this service adds to Hono's context of a request. */
 import type { Context } from "hono";
 import { v7 as uuidv7 } from "uuid";
-import type { Call, CallObserver } from "../domain/calls.ts";
+import type { CallObserver, LoggedCall } from "../domain/calls.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { QuotaState } from "../domain/quota.ts";
+import type { LimitState } from "../domain/quota.ts";
 
 /** Facts about a request's connection, which `serve` passes to the app as Hono's bindings. */
 export type ConnectionInfo = {
-  /** The IP address of the connection's other end, as the runtime writes it: behind a proxy, the proxy's. */
+  /** The IP address of the connection's other end, as the runtime writes it; behind a proxy, the proxy's address. */
   readonly remoteAddress: string;
-  /** Whether the request came over the TLS port. */
+  /** True if the request came over the TLS port. */
   readonly tls: boolean;
-  /** The client certificate of the TLS handshake. `domain/credentials.ts` checks which partner it belongs to. */
+  /** The client certificate of the TLS handshake, or null. `domain/credentials.ts` finds the certificate's partner. */
   readonly clientCertificate: PresentedCertificate | null;
 };
 
@@ -51,7 +51,7 @@ export function readPathParameter(c: Context, name: string): string {
 }
 
 /** Sets the quota's headers: those of the contract (C15), and the standard RateLimit fields with minute and day. */
-export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
+export function setRateLimitHeaders(headers: Headers, state: LimitState): void {
   const policy = state.windows.map(({ name, limit, lasts }) => `"${name}";q=${limit};w=${lasts}`);
   const left = state.windows.map((window) => `"${window.name}";r=${window.left};t=${window.endsIn}`);
   headers.set("RateLimit-Policy", policy.join(", "));
@@ -62,7 +62,7 @@ export function setRateLimitHeaders(headers: Headers, state: QuotaState): void {
 }
 
 /** The facts of a call that handlers collect for the metrics and the access log. */
-export type CallTrace = { -readonly [Member in keyof Call]: Call[Member] };
+export type CallTrace = { -readonly [Member in keyof LoggedCall]: LoggedCall[Member] };
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 
@@ -74,12 +74,12 @@ export function beginCallTrace(method: string, route: string): CallTrace {
   return {
     requestId: uuidv7(),
     route,
-    // A client may send any word as its method, even a person's number, which the log must not have.
+    // A client can send any word as its method, even a person's number, which must not reach the log.
     method: methods.has(method) ? method : "other",
     status: 0,
     partnerId: null,
     keyId: null,
-    // When the call began; `endCallTrace` replaces it by the duration.
+    // The time at which the call began. `endCallTrace` replaces the time by the duration.
     ms: performance.now(),
     error: null,
     replayed: false,

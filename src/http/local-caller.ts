@@ -5,14 +5,14 @@ import type { RequestSource } from "./context.ts";
 /** The loopback addresses: only programs on this machine can connect from them. */
 const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
 /**
- * The `Host` headers by which a browser reaches its own machine, also at the local end of an SSH tunnel, with any port.
+ * The `Host` headers of a browser that connects to its own machine, also to the local end of an SSH tunnel, at any port.
  * No name server can resolve these names to another machine.
  */
 const ourName = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d*)?$/i;
 /** Headers that a proxy adds. They matter because all requests through a proxy on this machine come from loopback. */
 const proxyHeaders = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"];
 
-/** Why a request is not local: its IP address, the name in its `Host`, or a proxy's header. */
+/** The reason why a request is not local: its IP address, the name in its `Host`, or a proxy's header. */
 export type NotLocalReason = "address" | "name" | "proxy";
 
 /**

@@ -4,16 +4,16 @@
  */
 
 import ipaddr from "ipaddr.js";
-import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
-import { type IpAddress, isInside, type Network, parseIpAddress, parseNetwork } from "../domain/networks.ts";
+import { maxDerBytes, type PresentedCertificate, parseCertificate } from "../domain/certificates.ts";
+import { type IpAddress, type IpBlock, isInside, parseIpAddress, parseNetwork } from "../domain/networks.ts";
 
 /** A structured-field byte sequence (RFC 8941, 3.3.5) without parameters, as RFC 9440, 2.1 prescribes. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
 
 /**
  * Reads the client certificate in a proxy's `Client-Cert` header (RFC 9440): base64 between colons, of exactly one DER
- * certificate. Malformed are several values (two header lines arrive joined by a comma), parameters, inner white space,
- * base64 that is not canonical, and bytes after the certificate.
+ * certificate. A header is malformed if it has several values (two header lines arrive joined by a comma), parameters,
+ * inner white space, base64 that is not canonical, or bytes after the certificate.
  *
  * The certificate is not verified, and `Client-Cert-Chain` is not read: partners are recognised by fingerprint alone.
  *
@@ -25,18 +25,18 @@ export function parseClientCertHeader(value: string | null | undefined): Present
   if (base64 === undefined || base64.length > (maxDerBytes / 3) * 4) return null;
   const der = Buffer.from(base64, "base64");
   // Refuses base64 whose unused last bits are not 0: it would be a second text of the same certificate.
-  return der.toString("base64") === base64 ? readCertificate(der) : null;
+  return der.toString("base64") === base64 ? parseCertificate(der) : null;
 }
 
 /** A cache of IP addresses is emptied when it holds this many. */
-const maxRemembered = 4_096;
+const maxCachedAddresses = 4_096;
 
 /**
  * Makes the function that finds the IP address of a request's client.
  *
  * `X-Forwarded-For` is read only if the connection comes from a trusted proxy. Each proxy appends the address that it
  * was called from, so the entries are read from the right: the first that is not a trusted proxy is the client. Entries
- * further left may be invented by the client. At an entry that is not an IP address, the one read before it is returned.
+ * further left may be invented by the client. If an entry is not an IP address, the address to its right is returned.
  *
  * @param options.trustedProxies IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
@@ -45,26 +45,26 @@ export function createClientAddressFinder(options: {
   trustedProxies: readonly string[];
 }): (remoteAddress: string, xForwardedFor: string | null | undefined) => string {
   const networks = options.trustedProxies.map(parseNetwork);
-  const peerOf = remembered((remoteAddress) => {
+  const peerOf = cacheByAddress((remoteAddress) => {
     const peer = parseIpAddress(remoteAddress);
     const address = peer?.toString() ?? remoteAddress;
     return { address, proxy: peer !== null && isInside(peer, networks) ? peer : null };
   });
   return (remoteAddress, xForwardedFor) => {
     const { address, proxy } = peerOf(remoteAddress);
-    return proxy === null ? address : walk(proxy, xForwardedFor ?? "", networks).toString();
+    return proxy === null ? address : findClient(proxy, xForwardedFor ?? "", networks).toString();
   };
 }
 
 /**
- * Makes the test whether a connection comes from some networks. Headers are not read, because any client can send them.
+ * Makes a function that checks whether an IP address is in one of the networks. It reads no headers, which anybody can set.
  *
  * @param entries IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
  */
 export function createNetworkMatcher(entries: readonly string[]): (remoteAddress: string) => boolean {
   const networks = entries.map(parseNetwork);
-  const isOne = remembered((remoteAddress) => {
+  const isOne = cacheByAddress((remoteAddress) => {
     const peer = parseIpAddress(remoteAddress);
     return peer !== null && isInside(peer, networks);
   });
@@ -72,12 +72,12 @@ export function createNetworkMatcher(entries: readonly string[]): (remoteAddress
 }
 
 /** Caches a function of IP addresses, because parsing an address costs more than all other checks of a public lookup. */
-function remembered<T>(compute: (address: string) => T): (address: string) => T {
+function cacheByAddress<T>(compute: (address: string) => T): (address: string) => T {
   const known = new Map<string, T>();
   return (address) => {
     const found = known.get(address);
     if (found !== undefined) return found;
-    if (known.size >= maxRemembered) known.clear();
+    if (known.size >= maxCachedAddresses) known.clear();
     const value = compute(address);
     known.set(address, value);
     return value;
@@ -86,21 +86,21 @@ function remembered<T>(compute: (address: string) => T): (address: string) => T 
 
 /**
  * Makes the keys under which an IP address is rate limited, the narrowest first. The keys of an IPv6 address are its /64,
- * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is itself.
+ * the smallest block that a provider gives a customer, and its /48, the largest. The key of an IPv4 address is the address.
  *
- * @param address as `createClientAddressFinder` finds it; the key of other text is the text
+ * @param address an IP address, as {@link createClientAddressFinder} finds it; any other text is its own key
  */
-export const deriveRateLimitKeys: (address: string) => readonly string[] = remembered((address) => {
+export const deriveRateLimitKeys: (address: string) => readonly string[] = cacheByAddress((address) => {
   const parsed = parseIpAddress(address);
   if (parsed === null || parsed.kind() === "ipv4") return [parsed?.toString() ?? address];
-  return [64, 48].map((bits) => `${block(parsed as ipaddr.IPv6, bits)}/${bits}`);
+  return [64, 48].map((bits) => `${maskAddress(parsed as ipaddr.IPv6, bits)}/${bits}`);
 });
 
-function block({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
+function maskAddress({ parts }: ipaddr.IPv6, bits: number): ipaddr.IPv6 {
   return new ipaddr.IPv6(parts.map((part, at) => (at < bits / 16 ? part : 0)));
 }
 
-function walk(peer: IpAddress, xForwardedFor: string, networks: readonly Network[]): IpAddress {
+function findClient(peer: IpAddress, xForwardedFor: string, networks: readonly IpBlock[]): IpAddress {
   let current = peer;
   // The loop is bounded, because the listener limits the bytes of a request's headers.
   for (const entry of xForwardedFor.split(",").reverse()) {

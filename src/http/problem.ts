@@ -10,12 +10,12 @@ function statusOf(code: ErrorCode): number {
   return errorCodes[publicCodeOf(code)].status;
 }
 
-/** Whether an error is answered with a status 4xx, as the caller's fault. */
+/** Returns true if an error is answered with a status 4xx, because the caller made a mistake. */
 export function is4xxError(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) < 500;
 }
 
-/** Whether an error is answered with 401, because the call has no valid credential. */
+/** Returns true if an error is answered with 401, because the call has no valid credential. */
 export function is401Error(error: unknown): boolean {
   return isTvsError(error) && statusOf(error.code) === 401;
 }
@@ -26,8 +26,8 @@ export function isStoreFailure(error: unknown): boolean {
 
 /** `Retry-After`, in seconds, of failures that end soon (contract C24). */
 const retryAfterSeconds = "1";
-/** Conflicts with another call or delivery that will soon have finished. */
-const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
+/** The codes of conflicts with another call or delivery that will soon have finished. */
+const shortConflicts: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
  * Makes the answer to a failure, and records its code in the trace. The body has the contract's shape, `{statusCode,
@@ -43,12 +43,12 @@ export function createProblemResponse(error: unknown, c: Context<HonoEnv>): Resp
   setFailureCode(code, c);
   c.header("Cache-Control", "no-store");
   if (wait.retryAfterSeconds !== undefined) c.header("Retry-After", String(wait.retryAfterSeconds));
-  else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
+  else if (status === 503 || shortConflicts.has(code)) c.header("Retry-After", retryAfterSeconds);
   if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
-  const message = publicMessage(known, code);
+  const message = publicMessageOf(known, code);
   const isProblem = acceptsMediaType(c.req.header("Accept"), problemType);
   const body = isProblem
-    ? { type: helpAddress(code, c.get("issuer")), title, status, detail: message, code, ...wait }
+    ? { type: helpUrlOf(code, c.get("issuer")), title, status, detail: message, code, ...wait }
     : { statusCode: status, message, ...wait };
   const type = isProblem ? problemType : "application/json";
   return c.body(JSON.stringify(body), status as ContentfulStatusCode, { "Content-Type": type });
@@ -63,24 +63,24 @@ export function setFailureCode(code: ApiErrorCode, c: Context<HonoEnv>): void {
 
 const problemType = "application/problem+json";
 
-/** Whether an `Accept` header names a media type with a `q` above 0. */
+/** Returns true if an `Accept` header names a media type with a `q` above 0. */
 export function acceptsMediaType(accept: string | undefined, type: string): boolean {
-  // Tried first, because few callers name this type and the parser is slow.
+  // The text is searched first, because few callers name this type and the parser is slow.
   if (accept === undefined || !accept.toLowerCase().includes(type)) return false;
   return parseAccept(accept).some((one) => one.type.toLowerCase() === type && one.q > 0);
 }
 
 /** Makes the headers with a failure's error code and the link to its explanation in the manual. */
 export function buildFailureHeaders(code: ApiErrorCode, issuer: string): Record<string, string> {
-  return { "X-Error-Code": code, Link: `<${helpAddress(code, issuer)}>; rel="help"` };
+  return { "X-Error-Code": code, Link: `<${helpUrlOf(code, issuer)}>; rel="help"` };
 }
 
-function helpAddress(code: ApiErrorCode, issuer: string): string {
+function helpUrlOf(code: ApiErrorCode, issuer: string): string {
   return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/help/errors#${code}`;
 }
 
-/** The message for the caller: details of faults that the operator must fix are only logged. */
-function publicMessage(error: TvsError, code: ApiErrorCode): string {
+/** Returns the message for the caller. If the operator must repair the cause, the details are only logged. */
+function publicMessageOf(error: TvsError, code: ApiErrorCode): string {
   if (code === "INTERNAL") return "internal error";
   return code === "SERVICE_UNAVAILABLE"
     ? "the service cannot answer at the moment; try again"

@@ -30,7 +30,7 @@ export async function readJsonBody<Schema extends v.GenericSchema>(
 ): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
   const body = c.get("body") ?? readBytes(c.req.raw, maxBodyBytes);
   c.set("body", body);
-  const raw = parse(await body);
+  const raw = parseBody(await body);
   return { value: validateBySchema(schema, raw), raw };
 }
 
@@ -46,12 +46,12 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
     if (length !== null && Number(length) <= maxBytes) return new Uint8Array(await request.arrayBuffer());
     return await readCounted(request, maxBytes);
   } catch (error) {
-    // The caller closed the connection, or sent invalid HTTP: no fault of ours, so nothing is logged.
+    // The caller closed the connection or sent invalid HTTP. The operator can repair neither, so nothing is logged.
     throw isTvsError(error) ? error : new TvsError("REQUEST_INVALID", "the body broke off");
   }
 }
 
-/** Reads a body of unknown or excessive length to its end, because a caller that is still sending may miss the answer. */
+/** Reads a body of unknown or excessive length to its end, because a caller that is still sending can miss the answer. */
 async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
   if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
@@ -67,10 +67,10 @@ async function readCounted({ headers, body }: Request, maxBytes: number): Promis
 }
 
 /**
- * Parses JSON. It refuses two members of one name, because a gateway may have checked the first of them and `JSON.parse`
- * uses the last. It accepts lone surrogates and numbers out of range, which the strict reader refuses.
+ * Parses JSON. Two members of one name are refused, because a gateway may have checked the first, and `JSON.parse` uses
+ * the last. Lone surrogates and numbers out of range, which `readStrictJson` refuses, are accepted.
  */
-function parse(bytes: Uint8Array): unknown {
+function parseBody(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes);
   const value = readStrictJson(text);
   if (!(value instanceof Refusal)) return value;
@@ -92,19 +92,19 @@ function decodeUtf8(bytes: Uint8Array): string {
 const invalid = (message: string) => new TvsError("BODY_NOT_JSON", message);
 const notJson = () => invalid("the body must be JSON in UTF-8");
 
-const codes = new Map<string, ApiErrorCode>();
+const codesByMessage = new Map<string, ApiErrorCode>();
 
-/** Registers the error code for a schema's message, which would otherwise be REQUEST_INVALID. @returns the message */
+/** Registers the error code of a schema's message. Without this, the code is REQUEST_INVALID. @returns the message */
 export function registerMessageCode(code: ApiErrorCode, message: string): string {
-  codes.set(message, code);
+  codesByMessage.set(message, code);
   return message;
 }
 
 /**
  * Validates a value by a schema. The error names the first invalid member, and never contains the member's value.
  * @param name the name of the whole value in the message
- * @throws TvsError REQUEST_INVALID if a member is missing, else the code that {@link registerMessageCode} registered for the
- *   schema's message (by default REQUEST_INVALID). A message is such as `items[3].identifier.nin must be 11 digits`
+ * @throws TvsError REQUEST_INVALID if a member is missing; else the code that {@link registerMessageCode} registered for
+ *   the schema's message, or REQUEST_INVALID. An example of a message: `items[3].identifier.nin must be 11 digits`
  */
 export function validateBySchema<Schema extends v.GenericSchema>(
   schema: Schema,
@@ -116,7 +116,7 @@ export function validateBySchema<Schema extends v.GenericSchema>(
   const [issue] = parsed.issues;
   const missing = issue.input === undefined;
   throw new TvsError(
-    (missing ? undefined : codes.get(issue.message)) ?? "REQUEST_INVALID",
+    (missing ? undefined : codesByMessage.get(issue.message)) ?? "REQUEST_INVALID",
     `${memberName(issue, name)} ${missing ? "is required" : issue.message}`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Opens the service's ports: with `Bun.serve` on Bun, which limits memory, slow clients and malformed headers, elsewhere
- * with @hono/node-server. The TLS port is a terminator in front of a second plain listener on loopback (tls.ts).
+ * Opens the service's ports. On Bun, `Bun.serve` limits memory, slow clients and malformed headers; other runtimes use
+ * @hono/node-server. The TLS port is a terminator in front of a second plain listener on loopback (tls.ts).
  */
 import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
@@ -27,9 +27,9 @@ export type HttpApp = {
 };
 
 export type ServerLimits = TlsLimits & {
-  /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before us. */
+  /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before the service. */
   readonly idleTimeoutMs: number;
-  /** How long `close` waits for requests in flight. */
+  /** The longest time that `close` waits for requests in flight. */
   readonly drainTimeoutMs: number;
 };
 
@@ -169,19 +169,19 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
     development: false,
     async fetch(request: Request, server) {
       const { url } = request;
-      const peer = server.requestIP(request) ?? nobody;
+      const peer = server.requestIP(request) ?? unknownPeer;
       // An HTTP/1.0 request may lack `Host`; Bun's URL is then the path only.
       const isLocal = url.startsWith("/") && !request.headers.has("Host");
       const whole = isLocal ? new Request(`http://localhost${url}`, request) : request;
       // With an invalid `Host` Bun's URL is invalid, and Hono's router would read a wrong path from it.
-      if (!whole.url.startsWith("http://")) return refusal(400);
+      if (!whole.url.startsWith("http://")) return createRefusal(400);
       const response = await answer(whole, peer);
       if (whole.method !== "GET" && !whole.bodyUsed) await discardBody(whole);
       return response;
     },
     error(error) {
       onError(error);
-      return refusal(500);
+      return createRefusal(500);
     },
   });
   return {
@@ -193,7 +193,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
   };
 }
 
-/** Reads a body that no handler has read: a client that is still sending when its connection closes loses the answer. */
+/** Reads a body that no handler has read. Without this, a client that is still sending would lose the answer. */
 async function discardBody({ body }: Request): Promise<void> {
   try {
     for await (const _part of body ?? []);
@@ -202,7 +202,7 @@ async function discardBody({ body }: Request): Promise<void> {
   }
 }
 
-const nobody: Peer = { address: "", port: 0 };
+const unknownPeer: Peer = { address: "", port: 0 };
 
 async function openNodeServer({
   answer,
@@ -219,9 +219,9 @@ async function openNodeServer({
       overrideGlobalObjects: false,
       hostname: "localhost",
       errorHandler(error) {
-        if (error instanceof RequestError) return refusal(400);
+        if (error instanceof RequestError) return createRefusal(400);
         onError(error);
-        return refusal(500);
+        return createRefusal(500);
       },
     },
   );
@@ -235,8 +235,8 @@ const refusals = {
   500: ["INTERNAL", "an unexpected error occurred; try again later"],
 } as const;
 
-/** Makes the answer, in the contract's shape (C23), to a request that cannot reach the app or at which the app threw. */
-function refusal(status: keyof typeof refusals): Response {
+/** Makes the answer, in the contract's shape (C23), if a request cannot reach the app or the app throws an error. */
+function createRefusal(status: keyof typeof refusals): Response {
   const [code, message] = refusals[status];
   // The issuer is not known here, so the link to the manual is relative.
   const headers = { ...buildFailureHeaders(code, ""), "Cache-Control": "no-store", "X-Request-Id": uuidv7() };
@@ -257,8 +257,8 @@ async function resolveHost(at: { host: string; port: number }): Promise<string> 
 
 const noAddress = "is no IP address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own addresses";
 const forbidden = "may not be opened by this user: choose a port from 1024 up, or grant the right to open it";
-/** Why a port cannot be opened, by the code of the runtime's error: Bun, Deno and Node have other messages, not codes. */
-const problems = new Map<unknown, string>([
+/** Explains why a port cannot be opened, by the code of the runtime's error. The codes are the same in all runtimes. */
+const portProblems = new Map<unknown, string>([
   [
     "EADDRINUSE",
     "is in use: stop the program that listens there, or choose another port (0 picks a free one)",
@@ -275,7 +275,7 @@ const problems = new Map<unknown, string>([
 function toListenError(error: unknown, at: { host: string; port: number }): TvsError {
   if (isTvsError(error)) return error;
   const detail = error instanceof Error ? error.message : String(error);
-  const problem = problems.get((error as { code?: unknown } | null)?.code);
+  const problem = portProblems.get((error as { code?: unknown } | null)?.code);
   return listenError(at, problem ?? `could not be opened: ${detail}`, error);
 }
 

@@ -9,7 +9,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { readCertificate } from "../domain/certificates.ts";
+import { parseCertificate } from "../domain/certificates.ts";
 import { resolvesWithin } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
@@ -42,7 +42,7 @@ export type TlsTerminatorOptions = {
   readonly isTrusted: (remoteAddress: string) => boolean;
 };
 
-/** The TLS 1.2 cipher suites with forward secrecy and authenticated encryption (RFC 9325, 4.2). All of TLS 1.3 have both. */
+/** The TLS 1.2 cipher suites with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 suites all have both. */
 const ciphers = ["ECDSA", "RSA"]
   .flatMap((kind) =>
     ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${kind}-${suite}`),
@@ -64,7 +64,7 @@ export async function openTlsTerminator(
   at: { readonly host: string; readonly port: number },
 ) {
   assertCredentials(credentials);
-  const connections = createConnections(limits, isTrusted);
+  const connections = createConnectionCounter(limits, isTrusted);
   let isClosing = false;
 
   function pass(outer: TLSSocket): void {
@@ -85,7 +85,7 @@ export async function openTlsTerminator(
       for (const socket of [outer, inner]) socket.on("data", refresh);
     });
     inner.setNoDelay(true);
-    // A socket's own time-out does not run while unsent data waits for the client, so a timer of ours does.
+    // A socket's own time-out does not run while unsent data waits for the client, so this timer replaces it.
     const idle = setTimeout(() => outer.destroy(), limits.idleTimeoutMs);
     const refresh = () => {
       if (!inner.destroyed) idle.refresh();
@@ -97,7 +97,7 @@ export async function openTlsTerminator(
     inner.on("error", () => {});
     inner.once("close", () => {
       if (isClosing) return outer.destroySoon();
-      // Reads the rest of a refused body: a client that is still sending would lose the answer.
+      // Reads the rest of a refused body, because a client that is still sending can miss the answer.
       outer.end();
       outer.resume();
     });
@@ -152,15 +152,15 @@ export async function listenOnPort(
 
 /**
  * Reads the client's certificate. A resumed session (TLS ticket) has the certificate of its first handshake. That is
- * safe, because only the client that proved the private key then has the session's secret.
+ * safe, because only a client that has the private key can complete that handshake and learn the session's secret.
  */
 function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
-  // The result is an empty object without a certificate, and null on a closed socket.
+  // Without a certificate the result is an empty object, and on a closed socket null.
   const peer = socket.getPeerCertificate() as { raw?: Uint8Array } | null;
-  return peer?.raw === undefined ? null : readCertificate(peer.raw);
+  return peer?.raw === undefined ? null : parseCertificate(peer.raw);
 }
 
-/** Checks that the key fits the certificate: a runtime may report that at the first handshake only. */
+/** Checks that the key fits the certificate, because some runtimes report a wrong key only at the first handshake. */
 function assertCredentials({ cert, key }: TlsCredentials): void {
   const refused = (text: string, cause?: unknown) => new TvsError("REFUSED", text, { cause });
   let fits = false;
@@ -174,8 +174,8 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   if (!fits) throw refused("the TLS key does not belong to the TLS certificate: give the pair's own key");
 }
 
-/** Counts the TLS port's connections, in total and by IP address, from before the TLS handshake. */
-function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string) => boolean) {
+/** Counts the TLS port's connections, in total and by IP address. A connection counts before its TLS handshake. */
+function createConnectionCounter(limits: TlsLimits, isTrusted: (remoteAddress: string) => boolean) {
   type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
   // The keys are the client's address and port, because on Deno the TLS socket is another object than the TCP socket.
   const open = new Map<string, Connection>();
@@ -205,7 +205,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
         socket.destroy();
         return;
       }
-      const name = nameOf(socket);
+      const name = connectionNameOf(socket);
       leave(name);
       open.set(name, { block, socket, isSecure: false });
       perBlock.set(block, count + 1);
@@ -216,7 +216,7 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
     /** Records that a connection's TLS handshake is done. */
     secure(socket: TLSSocket): void {
       socket.on("error", () => socket.destroy());
-      const name = nameOf(socket);
+      const name = connectionNameOf(socket);
       const connection = open.get(name);
       if (connection === undefined) return;
       connection.socket = socket;
@@ -234,6 +234,6 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
   };
 }
 
-function nameOf({ remoteAddress, remotePort }: Socket): string {
+function connectionNameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -1,7 +1,7 @@
 import { type Metric, Registry } from "prom-client";
 import type { Clock } from "../domain/clock.ts";
 import type { Configuration } from "../domain/configuration.ts";
-import { credentialEnds } from "../domain/credentials.ts";
+import { listLastExpiries } from "../domain/credentials.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
 import type { EndpointFigures, LatestReadings } from "../domain/readings.ts";
 import { rotationTimes } from "../domain/rotation.ts";
@@ -72,7 +72,7 @@ const readers: Readonly<Record<string, Reader>> = {
   },
   tvs_key_rotation_due: ({ snapshot, now }) => Number(rotationTimes(snapshot.keys, now).isDue),
   tvs_credential_end_timestamp_seconds: ({ snapshot }) =>
-    credentialEnds(snapshot.credentials).map(({ partnerId, kind, endsAt }) => ({
+    listLastExpiries(snapshot.credentials).map(({ partnerId, kind, endsAt }) => ({
       value: endsAt / 1000,
       labels: { partner: partnerId, kind },
     })),

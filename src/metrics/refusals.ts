@@ -1,4 +1,4 @@
-import type { Call } from "../domain/calls.ts";
+import type { LoggedCall } from "../domain/calls.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 import { createMetricCounter } from "./counters.ts";
 
@@ -12,7 +12,7 @@ const maxCallers = 10_000;
 /** How often an error code was answered: since the start, and in each of the last minutes. */
 type Counts = { total: number; readonly minutes: Map<number, number> };
 type Caller = ReturnType<typeof newCaller>;
-type Answered = Pick<Call, "partnerId" | "keyId" | "status" | "error">;
+type Answered = Pick<LoggedCall, "partnerId" | "keyId" | "status" | "error">;
 
 /** Starts the counts of a partner's API key; both ids are null for calls without a valid credential. */
 const newCaller = (partnerId: string | null, keyId: string | null) => ({

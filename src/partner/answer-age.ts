@@ -1,4 +1,4 @@
-/** Describes an answer in words, with its day and its age: a signature stays good while the answer becomes outdated. */
+/** Describes an answer's day and age in words: an answer becomes outdated while its signature stays valid. */
 
 import { type Claims, parseIssuerUrl } from "./claims.ts";
 import { formatDayInWords, parseDateTime } from "./date-time.ts";
@@ -6,10 +6,10 @@ import type { AnswerAge, StatementVerification, Verification } from "./verificat
 
 const oldAfterDays = 30;
 const dayMs = 86_400_000;
-/** A day ends last in the time zone UTC-12, twelve hours after its end in UTC. */
+/** Time from the end of a day in UTC to the day's end in the last time zone, UTC-12. */
 const lastZoneMs = dayMs / 2;
 
-function endedOn({ license }: Claims["result"], nowMs: number): string | null {
+function findLicenseEnd({ license }: Claims["result"], nowMs: number): string | null {
   if (license?.status !== "VALID" || license.expiryDate === null) return null;
   const { expiryDate } = license;
   const overEverywhere = new Date(nowMs - lastZoneMs - dayMs).toISOString().slice(0, 10);
@@ -17,13 +17,13 @@ function endedOn({ license }: Claims["result"], nowMs: number): string | null {
   return isOver && parseDateTime(`${expiryDate}T00:00:00Z`) !== null ? expiryDate : null;
 }
 
-/** Computes the age of an answer at `nowSeconds` since the Unix epoch. */
+/** Computes the age of an answer at the Unix time `nowSeconds`. */
 export function computeAnswerAge({ issuedAtSeconds, result }: Claims, nowSeconds: number): AnswerAge {
   const ageMs = Math.max(0, Math.round((nowSeconds - issuedAtSeconds) * 1000));
   return {
     days: Math.floor(ageMs / dayMs),
     isOld: ageMs > oldAfterDays * dayMs,
-    licenseEndedOn: endedOn(result, nowSeconds * 1000),
+    licenseEndedOn: findLicenseEnd(result, nowSeconds * 1000),
   };
 }
 
@@ -59,13 +59,13 @@ export function describeAge(verification: Verification): string | null {
   return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
 }
 
-/** Matches what may be personal data, and must not be in a URL: ten digits in a row, or a space or non-ASCII character. */
+/** Matches a number that may be personal data, which no URL may contain: ten digits in a row, a space or non-ASCII. */
 const isPersonal = /\d{10}|[^\x21-\x7e]/;
 
 /**
  * Builds the URL of the issuer's public lookup, with the teacher's number unless the number may be personal data.
- * @param ownOrigin the origin of the calling page, which may be http; any other issuer's URL must be https
- * @returns null if the verification is not valid or the issuer has no such URL
+ * @param ownOrigin the origin of the calling page, or null; an issuer at any other origin must have an https URL
+ * @returns null if the verification is not valid, or the issuer's URL is not accepted
  */
 export function lookupUrlOfAnswer({ valid, issuer, result }: Verification, ownOrigin: string | null = null) {
   const url = valid && issuer !== null ? parseIssuerUrl(issuer) : null;

@@ -8,7 +8,7 @@ export function concatenateBytes(parts: readonly Uint8Array[]): Uint8Array<Array
   return whole;
 }
 
-/** Reads a stream to its end; null if it has more than `maxBytes`. */
+/** Reads a stream to its end; null if the stream has more than `maxBytes`. */
 export async function readBoundedStream(stream: ReadableStream<Uint8Array>, maxBytes: number) {
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -35,13 +35,13 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** Keeps the imported key of each object while the object exists: importing costs as much as several verifications. */
+/** Returns a function that imports each key object once: an import costs as much as several verifications. */
 export function cacheImportedKeys<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
   const imported = new WeakMap<K, Promise<CryptoKey>>();
   return (key: K): Promise<CryptoKey> => {
     const found = imported.get(key) ?? importKey(key);
     imported.set(key, found);
-    // A failure of this machine's cryptography may be temporary, so it is not kept.
+    // A failure of this machine's cryptography may be temporary, so a failed import is not cached.
     found.catch(() => imported.delete(key));
     return found;
   };

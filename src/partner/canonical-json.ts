@@ -1,7 +1,7 @@
 /**
- * Writes canonical JSON (RFC 8785): one text for each value, whatever the order of its members. The RFC fails for lone
- * surrogates and infinite numbers. Both are written here, because `JSON.parse` accepts them in a request body, and a
- * repeated body must be recognised. The strict reader refuses both.
+ * Writes canonical JSON (RFC 8785): equal values give one text, whatever the order of their members. The RFC demands an
+ * error for lone surrogates and infinite numbers. This function writes both, because `JSON.parse` accepts both in a
+ * request body, and a repeated body must be recognised. `readStrictJson` refuses both.
  */
 export function formatCanonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(formatCanonicalJson).join(",")}]`;

@@ -1,4 +1,4 @@
-/** Reads the claims of an envelope's JWS (RFC 7519; contract C9), and compares the unsigned members with them. */
+/** Reads an envelope's claims from its JWS (RFC 7519; contract C9), and compares the unsigned members with the claims. */
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, teacherSources } from "./contract.ts";
 import { formatUnixSeconds, parseDateTime } from "./date-time.ts";
@@ -6,10 +6,10 @@ import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 import type { SharedClaims, StatusClaim } from "./verification.ts";
 
-/** An envelope's claims, checked for their types only. Issuer, audience and times are compared later. */
+/** An envelope's claims. Their types are checked; issuer, audience and times are compared later. */
 export type Claims = SharedClaims & {
   readonly result: EligibilityResult;
-  /** The envelope's index in a status list; null if the envelope names no list. */
+  /** The status list, and the index in the list, that the envelope names; null if it names none. */
   readonly status: StatusClaim | null;
 };
 
@@ -18,7 +18,7 @@ const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 /** A longer issuer is not parsed, because parsing a URL takes time quadratic in the length of its host name. */
 const maxIssuerCharacters = 2_000;
 
-/** Parses an issuer as an http(s) URL; null with credentials, a query or a fragment, which could mislead a reader. */
+/** Parses an issuer's http(s) URL; null if it has credentials, a query or a fragment, which could mislead a reader. */
 export function parseIssuerUrl(issuer: string): URL | null {
   const url = issuer.length <= maxIssuerCharacters && URL.canParse(issuer) ? new URL(issuer) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
@@ -31,7 +31,7 @@ export function verificationPageOfIssuer(issuer: string): string | null {
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
 }
 
-/** Reads `iat`, whole seconds since the Unix epoch. The key is checked for this time before other claims are read. */
+/** Reads the claim `iat`, in Unix seconds. The key is checked for this time before the other claims are read. */
 export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
@@ -103,7 +103,7 @@ export const isBoolean: Rule = (value) => typeof value === "boolean";
 export const isInteger: Rule = (value) => Number.isSafeInteger(value);
 export const isTextList: Rule = (value) => Array.isArray(value) && value.every(isText);
 
-/** Finds the first member that breaks its rule; undefined if all keep theirs. */
+/** Finds the first member that breaks its rule; undefined if no member breaks its rule. */
 function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): string | undefined {
   return Object.keys(rules).find((member) => rules[member]?.(value[member]) !== true);
 }
@@ -112,7 +112,7 @@ export function isOneOf(words: readonly string[]): Rule {
   return (value) => typeof value === "string" && words.includes(value);
 }
 
-/** Accepts null, and an absent member too, because a later version of the service may leave the member out. */
+/** Makes a rule that also accepts null, and an absent member, which a later version of the service may leave out. */
 export function allowNull(rule: Rule): Rule {
   return (value) => value === null || value === undefined || rule(value);
 }
@@ -146,7 +146,7 @@ const resultRules: Record<string, Rule> = {
 /** The members that contract C10 requires to be null if `found` is false. */
 const nullWhenNotFound = ["source", "teacher", "license", "certificate", "profile"];
 
-/** Finds a contradiction between `found`, `eligible` and `status`, which would mislead a reader of only one of them. */
+/** Finds a contradiction between `found`, `eligible` and `status`, which would mislead a reader of only one member. */
 function findContradiction(result: JsonObject): string | null {
   if (result.found === false) {
     const isEmpty = nullWhenNotFound.every((member) => (result[member] ?? null) === null);
@@ -159,7 +159,7 @@ function findContradiction(result: JsonObject): string | null {
     : null;
 }
 
-/** Describes what is wrong with a `result` claim; null if it is an EligibilityResult. Ignores unknown members. */
+/** Describes what is wrong with a claim `result`; null if it is an EligibilityResult. Unknown members are ignored. */
 export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
@@ -167,7 +167,7 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
   return findContradiction(value);
 }
 
-/** The members of a SignedEnvelope, checked for their types only. Anybody can have changed them. */
+/** The members of a SignedEnvelope. Only their types are checked: anybody can have changed their values. */
 type OuterMembers = {
   readonly verificationId: string;
   readonly verifiedAt: string;
@@ -190,10 +190,10 @@ export function readUnsignedMembers(envelope: JsonObject): OuterMembers | Refusa
 }
 
 /**
- * Finds the first difference between two JSON values, whatever the order of their members.
- * @param path the name of the compared value in the result, such as `result`; the member names that are added to it come
- * from `signed` only, because anybody can have written `outer`
- * @returns the path of the difference, or null when the values are equal
+ * Finds the first difference between two JSON values. The order of their members does not matter.
+ * @param path the start of the returned path, such as `result`; only names of members of `signed` are added to the path,
+ * because anybody can have written `outer`
+ * @returns the path of the difference; null if the values are equal
  */
 export function findFirstDifference(
   signed: JsonValue,
@@ -214,13 +214,13 @@ export function findFirstDifference(
   return Object.keys(others).length === Object.keys(signed).length ? null : path;
 }
 
-/** Compares `verifiedAt` with `iat`, which has whole seconds: fractions of a second are ignored. */
+/** Compares `verifiedAt` with the claim `iat`, which has whole seconds; fractions of a second are ignored. */
 export function isSameSecond(verifiedAt: string, seconds: number): boolean {
   const time = parseDateTime(verifiedAt);
   return time !== null && Math.floor(time / 1000) === seconds;
 }
 
-/** The unsigned members that envelopes and statements share. Each has its own names for `id` and `time`. */
+/** The unsigned members that envelopes and statements share. `id` and `time` have different names in the two. */
 type SharedOuter = Readonly<
   Record<"issuer" | "audience" | "signatureKid" | "id" | "time", JsonValue | undefined>
 >;

@@ -1,4 +1,4 @@
-/** Verifies the answers to a client with the service's keys, and compares them with the question. */
+/** Verifies the answers that a client gets, with the service's keys, and compares each answer with its question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
 import { type Connection, type ReceivedAnswer, sendApiCall, unusableAnswerError } from "./client-calls.ts";
@@ -9,69 +9,70 @@ import type { JsonValue } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
 import type { VerifyOptions } from "./verify-envelope.ts";
 
-export type ClientVerification = {
+/** The options by which a client verifies answers. */
+export type ClientVerifyOptions = {
   /** The service's issuer, from the operator. */
   readonly issuer: string;
   /** Your partner id. */
   readonly audience: string;
   /** Your own copies of the keys; by default the client fetches the service's keys and keeps them for five minutes. */
   readonly keys?: KeySet;
-  /** The id of the key that must have signed the key history; only for keys that the client fetches. */
+  /** The id of the key that must have signed the key history that the client fetches; not used with `keys`. */
   readonly anchor?: string;
 };
 
 export type Answer = {
-  /** The signed result; without `verify`, the unsigned one. */
+  /** The signed result; the unsigned result if the client does not verify. */
   readonly result: EligibilityResult;
   readonly envelope: SignedEnvelope;
   /** The outcome of the verification; null if the client does not verify. */
   readonly verification: Verification | null;
 };
 
-/** How long fetched keys are kept: as long as the service lets caches keep its key set. */
-const keepMs = 300_000;
-/** Keys that were fetched later than this are not fetched again, so that envelopes with an unpublished key do not each cause a fetch. */
-const leastAgeMs = 5_000;
+/** How long the client keeps fetched keys: as long as the service lets caches keep its key set. */
+const maxAgeMs = 300_000;
+/** Minimum age of cached keys at a new fetch: envelopes with an unpublished key must not each cause a fetch. */
+const minAgeMs = 5_000;
 
 const wellKnown = "/v1/inter-agency/.well-known";
 
-/** Fetches the service's key set and key history, which says which keys are compromised. */
+/** Fetches the service's key set, and its key history, which names the compromised keys. */
 async function fetchKeys(
   connection: Connection,
-  { issuer, anchor }: ClientVerification,
+  { issuer, anchor }: ClientVerifyOptions,
   signal: AbortSignal | undefined,
 ): Promise<KeySet> {
   const fetchText = async (name: string) => {
     const call = { method: "GET", path: `${wellKnown}/${name}`, isPublic: true, signal } as const;
     return (await sendApiCall(connection, call)).text;
   };
-  // The history is fetched first, so that the key set, which is newer, contains even a just published signer.
+  // The key set is fetched last, so that it contains the history's signer even if that key was just published.
   const keyHistory = await fetchText("key-history");
   const jwks = await fetchText("jwks.json");
   return createKeySet({ jwks, keyHistory, issuer, ...(anchor === undefined ? {} : { anchor }) });
 }
 
-/** Caches fetched keys. They are fetched again when they expire, or when `isFor` says that a key is missing. */
-function keepKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
+/** Caches fetched keys, and fetches them again when they expire or `areUsable` returns false for them. */
+function cacheKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
   let kept: { readonly keys: KeySet; readonly atMs: number } | null = null;
-  return async (isFor: (keys: KeySet) => boolean, signal: AbortSignal | undefined): Promise<KeySet> => {
+  return async (areUsable: (keys: KeySet) => boolean, signal: AbortSignal | undefined): Promise<KeySet> => {
     const ageMs = kept === null ? Number.POSITIVE_INFINITY : Math.abs(Date.now() - kept.atMs);
-    if (kept !== null && ageMs < keepMs && (ageMs < leastAgeMs || isFor(kept.keys))) return kept.keys;
+    if (kept !== null && ageMs < maxAgeMs && (ageMs < minAgeMs || areUsable(kept.keys))) return kept.keys;
     kept = { keys: await fetch(signal), atMs: Date.now() };
     return kept.keys;
   };
 }
 
 /** A refused key set is fetched again, because it may have been cut off in transit. */
-const usableKeys = ({ refusal }: KeySet) => refusal === null;
+const isUsable = ({ refusal }: KeySet) => refusal === null;
 
 /**
- * Creates the function that verifies the answers to a client.
- * @returns a function that throws ClientError ENVELOPE_REFUSED unless all values are valid
+ * Creates the function that verifies the signed values of an answer.
+ * @returns a function that throws ClientError ENVELOPE_REFUSED if a value is not valid
  */
-export function createAnswerVerifier(connection: Connection, options: ClientVerification) {
+export function createAnswerVerifier(connection: Connection, options: ClientVerifyOptions) {
   const { issuer, audience, keys: given } = options;
-  const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
+  const keysFor = cacheKeys((signal) => fetchKeys(connection, options, signal));
   return async <V extends Verification>(
     values: readonly JsonValue[],
     verify: (value: JsonValue, options: VerifyOptions) => Promise<V>,
@@ -80,7 +81,7 @@ export function createAnswerVerifier(connection: Connection, options: ClientVeri
     const { signal } = received.call;
     const verifyAll = (keys: KeySet) =>
       Promise.all(values.map((one) => verify(one, { keys, issuer, audience })));
-    let verifications = await verifyAll(given ?? (await keysFor(usableKeys, signal)));
+    let verifications = await verifyAll(given ?? (await keysFor(isUsable, signal)));
     const unknown = verifications.find(({ reason }) => reason === "KID_UNKNOWN")?.kid;
     // The service may have rotated its keys since they were fetched.
     if (given === undefined && unknown != null)
@@ -98,7 +99,7 @@ export function createAnswerVerifier(connection: Connection, options: ClientVeri
 /** How far the service's and this machine's clocks may differ. */
 const clockSlackMs = 60_000;
 /** How long the service replays an answer for the same idempotency key. */
-const keepReplayMs = 72 * 3_600_000;
+const replayLifetimeMs = 72 * 3_600_000;
 
 function isAbout({ result }: Answer, asked: Identifier): boolean {
   if (!result.found) return true;
@@ -109,7 +110,7 @@ function isAbout({ result }: Answer, asked: Identifier): boolean {
 function isOfThisCall(signedAt: string, { info, call, begunAtMs, endedAtMs }: ReceivedAnswer): boolean {
   const at = Date.parse(signedAt);
   // An idempotency key that the client made for this call has no earlier answer.
-  const earliest = info.isReplay && call.isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
+  const earliest = info.isReplay && call.isKeyGiven ? endedAtMs - replayLifetimeMs : begunAtMs;
   return at >= earliest - clockSlackMs && at <= endedAtMs + clockSlackMs;
 }
 
@@ -131,7 +132,7 @@ export function findAnswerMismatch(
 
 const otherTime = "it was signed at another time than that of the call: is this machine's clock right?";
 
-/** Compares a verified statement with the request, its purpose included. @returns as {@link findAnswerMismatch} */
+/** Compares a verified statement with the request, and returns the mismatch as {@link findAnswerMismatch} does. */
 export function findStatementMismatch(
   { statementId, purpose, list, rows, issuedAt }: SignedStatement,
   asked: RosterRequest,
@@ -146,14 +147,14 @@ export function findStatementMismatch(
   return isOfThisCall(issuedAt, received) ? null : otherTime;
 }
 
-/** Whether a row answers an item of the list. A row of nobody repeats the item's number, unless that may be a NIN. */
+/** Whether a row answers a list item. For an unknown teacher, a row has the item's number, unless that may be a NIN. */
 function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
   if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
   if (asked.tId !== undefined) return tId === Number(asked.tId);
   return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
 }
 
-/** Reduces a number to letters and digits: the service also ignores marks, such as a full stop at the end. */
+/** Reduces a registration number to letters and digits: the service ignores other marks, such as a final full stop. */
 function lettersOf(regNo: string): string {
   return normalizeRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

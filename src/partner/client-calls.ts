@@ -19,20 +19,21 @@ export const clientErrorCodes = {
 export type ClientErrorCode = ApiErrorCode | keyof typeof clientErrorCodes;
 
 /**
- * The error of a call that got no reliable answer. The client throws it, while the verifier returns verdicts, so that a
- * caller that forgets to check gets no answer.
+ * The error of a call that got no reliable answer. The verifier returns verdicts, but the client throws this error, so
+ * that a caller that forgets to check gets no answer.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError";
   readonly code: ClientErrorCode;
   /** The HTTP status of the last answer; null if no answer came. */
   readonly status: number | null = null;
-  /** The request id of the last answer, for questions to the operator. */
+  /** The request id of the last answer, for questions to the operator; null if the answer has no id. */
   readonly requestId: string | null = null;
+  /** The wait that the service asks for before a retry; null if it asks for none. */
   readonly retryAfterSeconds: number | null = null;
-  /** The verdict of each envelope; only with `ENVELOPE_REFUSED`. */
+  /** The verification of each envelope; empty unless `code` is `ENVELOPE_REFUSED`. */
   readonly verifications: readonly Verification[] = [];
-  /** The key with which the call can be repeated and runs only once; null if the call has no such key. */
+  /** The key to repeat the call with, so that the call runs only once; null if the call has no idempotency key. */
   readonly idempotencyKey: string | null = null;
   readonly attempts: number = 1;
 
@@ -43,22 +44,22 @@ export class ClientError extends Error {
   }
 }
 
-/** A longer message is not the service's, so the error code is shown instead. */
-const maxTextLength = 500;
+/** The longest message that the service sends. In place of a longer message, the error code is shown. */
+const maxMessageCharacters = 500;
 
-/** Makes the error for an answer whose status is not 200. The service's message in `text` never repeats the request. */
-function failureOf({ status, headers }: Response, text: string): ClientError {
+/** Makes the error for an answer whose status is not 200. The service's message in `text` does not repeat the request. */
+function errorOfResponse({ status, headers }: Response, text: string): ClientError {
   const named = headers.get("x-error-code") ?? "";
   const unnamed = status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
   const code = /^[A-Z][A-Z_]{1,40}$/.test(named) ? (named as ClientErrorCode) : unnamed;
   const read = readStrictJson(text);
   const own = read instanceof Refusal || !isJsonObject(read) ? null : read.message;
-  const words = typeof own === "string" && own.length <= maxTextLength ? own : code;
+  const words = typeof own === "string" && own.length <= maxMessageCharacters ? own : code;
   const isRedirect = status === 0 || (status >= 300 && status < 400);
   const message = isRedirect
     ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
     : `${status}: ${words}`;
-  // The service writes seconds, as in the body (contract C23). A proxy's date is ignored.
+  // The service writes seconds (contract C23, decision D2.3). A date, which a proxy may write, is ignored.
   const retryAfter = headers.get("retry-after") ?? "";
   return new ClientError(code, message, {
     status: status === 0 ? null : status,
@@ -77,11 +78,11 @@ export type ConnectionOptions = {
   readonly timeoutMs?: number;
   /** How often a failed call is repeated: 0 to 3 times, 3 by default (contract C24). */
   readonly maxRetries?: number;
-  /** The longest wait in seconds that the service may ask for; 60 by default. A call with a longer wait fails. */
+  /** The longest wait in seconds that the service may ask for; 60 by default. If it asks for more, the call fails. */
   readonly maxWaitSeconds?: number;
   /** Your own `fetch`, for a client certificate or a proxy. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Your own way to wait between attempts, for tests. It rejects with the signal's reason if the signal aborts. */
+  /** Your own way to wait between attempts, for tests. The promise rejects with the reason of an aborted signal. */
   readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
@@ -95,7 +96,7 @@ export type ApiCall = {
   readonly isPublic?: boolean;
   readonly body?: object;
   readonly idempotencyKey?: string | null;
-  /** Whether the caller chose the idempotency key, so that the answer may be a replay of an earlier call's. */
+  /** Whether the caller chose the idempotency key: only then can the answer replay the answer of an earlier call. */
   readonly isKeyGiven?: boolean;
   readonly signal?: AbortSignal | undefined;
 };
@@ -106,7 +107,7 @@ export type Quota = {
   readonly limit: number;
   /** Calls left in the minute or in the day, whichever is less. */
   readonly remaining: number;
-  /** When the window of this limit ends. */
+  /** When the current minute of the quota ends. */
   readonly resetsAt: Date;
 };
 
@@ -114,10 +115,11 @@ export type CallInfo = {
   /** The request id of the answer, for questions to the operator. */
   readonly requestId: string | null;
   readonly attempts: number;
-  /** Whether this is the answer of an earlier call with the same idempotency key. */
+  /** Whether the service replayed the answer of an earlier call with the same idempotency key. */
   readonly isReplay: boolean;
-  /** The key with which the call can be repeated and runs only once; null if the call has no such key. */
+  /** The key to repeat the call with, so that the call runs only once; null if the call has no idempotency key. */
   readonly idempotencyKey: string | null;
+  /** The quota after the call; null if the answer has no rate-limit headers. */
   readonly quota: Quota | null;
 };
 
@@ -127,7 +129,7 @@ export type ReceivedAnswer = {
   readonly call: ApiCall;
   /** The answer's header `X-Verification-Id`; null if absent. */
   readonly verificationId: string | null;
-  /** When the first attempt began, and when the last answer had arrived. */
+  /** Unix time in milliseconds when the first attempt began; `endedAtMs` is the time when the answer had arrived. */
   readonly begunAtMs: number;
   readonly endedAtMs: number;
 };
@@ -143,10 +145,10 @@ export function unusableAnswerError(
 }
 
 const firstBackOffMs = 1_000;
-/** The share by which a wait is lengthened at random, so that clients that failed together do not retry together. */
+/** The largest random addition to a wait, as a share of the wait, so that clients do not all retry together. */
 const jitter = 0.2;
 
-/** Computes the wait in milliseconds: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
+/** Computes the next wait in milliseconds: 1, 2, 4 s and up to 20 % more, or as the service asks; null to give up. */
 function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
@@ -177,8 +179,8 @@ function quotaOf(headers: Headers): Quota | null {
   return { limit, remaining, resetsAt: new Date(reset * 1_000) };
 }
 
-/** Makes a signal that aborts with the caller's signal, or if head and body have not arrived within `timeoutMs`. */
-function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
+/** Makes a signal that aborts with the caller's signal, or if the answer is not complete within `timeoutMs`. */
+function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const state = { isOver: false };
   const abort = () => controller.abort(signal?.reason);
@@ -194,14 +196,14 @@ function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   return { signal: controller.signal, state, end };
 }
 
-/** Far more than a batch of a hundred envelopes has. A proxy must not fill the partner's memory. */
+/** The longest answer that is read, far longer than a batch of 100 envelopes. A proxy must not fill the memory. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Makes one attempt. @throws the reason of the caller's signal if the signal aborts */
 async function attempt(connection: Connection, call: ApiCall) {
   const { method, path, body, signal } = call;
   signal?.throwIfAborted();
-  const limit = deadline(connection.timeoutMs, signal);
+  const limit = startDeadline(connection.timeoutMs, signal);
   try {
     const response = await connection.fetch(`${connection.baseUrl}${path}`, {
       method,
@@ -217,7 +219,7 @@ async function attempt(connection: Connection, call: ApiCall) {
         status: response.status,
       });
     const text = decodeUtf8(bytes);
-    if (response.status !== 200) return failureOf(response, text ?? "");
+    if (response.status !== 200) return errorOfResponse(response, text ?? "");
     if (text !== null) return { response, text };
     return new ClientError("ANSWER_UNEXPECTED", "the answer is no text in UTF-8", { status: 200 });
   } catch (cause) {

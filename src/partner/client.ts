@@ -1,4 +1,4 @@
-/** The client of the partner API. It verifies every signed answer before it returns the answer. */
+/** The client of the partner API, which verifies each signed answer before returning the answer. */
 
 import type {
   EligibilityCheckRequest,
@@ -14,7 +14,7 @@ import type {
 import { toHex } from "./bytes.ts";
 import {
   type Answer,
-  type ClientVerification,
+  type ClientVerifyOptions,
   createAnswerVerifier,
   findAnswerMismatch,
   findStatementMismatch,
@@ -38,29 +38,29 @@ import { verifyStatement } from "./verify-statement.ts";
 
 export type ClientOptions = ConnectionOptions & {
   /** How answers are verified before you get them; without `verify`, answers are returned unverified. */
-  readonly verify?: ClientVerification;
+  readonly verify?: ClientVerifyOptions;
 };
 
 export type CallOptions = {
-  /** Ends the call and its retries: they fail with the signal's reason. */
+  /** Ends the call and its retries; the call then fails with the signal's reason. */
   readonly signal?: AbortSignal;
 };
 
 export type CheckOptions = CallOptions & {
-  /** Your own key, of 1 to 255 characters, if the call may outlive this process. By default each call gets a new key. */
+  /** Your own key, 1 to 255 characters, to repeat the call in a later process. By default each call gets a new key. */
   readonly idempotencyKey?: string;
 };
 
 /** Which page of a list to get: the first page, or the page after an `iterator`. */
 export type PageOptions = CallOptions & {
   readonly after?: string | null;
-  /** Entries of a page, from 1 to 500; 100 by default. */
+  /** The most entries of a page, from 1 to 500; 100 by default. */
   readonly limit?: number;
 };
 
 /** One verified answer with its evidence. */
 export type CheckAnswer = Answer & {
-  /** The envelope exactly as received: keep it, and it can be verified years later. */
+  /** The envelope exactly as received. Keep this text: it can be verified years later. */
   readonly text: string;
   readonly call: CallInfo;
 };
@@ -78,7 +78,7 @@ export type StatementAnswer = {
   readonly statement: SignedStatement;
   /** The outcome of the verification; null if the client does not verify. */
   readonly verification: StatementVerification | null;
-  /** The statement exactly as received: keep it, and it can be verified years later. */
+  /** The statement exactly as received. Keep this text: it can be verified years later. */
   readonly text: string;
   readonly call: CallInfo;
 };
@@ -86,28 +86,28 @@ export type StatementAnswer = {
 /** Every method throws `ClientError` if it cannot return a reliable answer. */
 export type Client = {
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
-  /** Up to 100 eligibility checks in one call. */
+  /** Makes up to 100 eligibility checks in one call. */
   checkBatch(items: readonly EligibilityCheckRequest[], options?: CheckOptions): Promise<BatchAnswer>;
-  /** One signed statement over a whole list of up to 2,000 teachers. */
+  /** Gets one signed statement over a whole list of up to 2,000 teachers. */
   stateRoster(request: RosterRequest, options?: CheckOptions): Promise<StatementAnswer>;
   lookUpByRegNo(regNo: string, options?: CallOptions): Promise<CheckAnswer>;
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
   /** The NIN is sent in the body, never in a URL, which proxies log. */
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
-  /** Your terms, your credentials, and the rest of your quota. */
+  /** Gets your terms, your credentials, and what is left of your daily quota. */
   me(options?: CallOptions): Promise<Me>;
-  /** Events after `after`, the last handled page's `iterator`. Repeat until `done`; omit `after` after `EVENTS_GONE`. */
+  /** Gets the events after `after`, your last page's `iterator`. Repeat until `done`. On `EVENTS_GONE`, omit it. */
   events(page?: PageOptions): Promise<Events>;
-  /** The teachers whose events the filter `watched` selects, by registration number. */
+  /** Your watch list of registration numbers. The event filter `watched` selects the events of these teachers. */
   readonly watch: {
-    /** Adds one teacher, or up to 2,000: all of them or none. */
+    /** Adds up to 2,000 teachers: all of them, or none if the call fails. */
     add(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
     remove(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
     list(page?: PageOptions): Promise<Watched>;
   };
-  /** The public lookup by any search term: the answer is unsigned, and your key is not sent. */
+  /** Makes a public lookup by any search term: the answer is unsigned, and your API key is not sent. */
   verifyLicense(searchTerm: string, options?: CallOptions): Promise<PublicLookup>;
-  /** The service's health. The call is not repeated, because a failure is the answer. */
+  /** Gets the service's health. A failed call is not repeated, because the failure is the answer. */
   getHealth(options?: CallOptions): Promise<Health>;
 };
 
@@ -131,7 +131,7 @@ function waitFor(milliseconds: number, signal: AbortSignal | undefined): Promise
 
 const thisMachine = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Checks the URL of the service. @throws TypeError if the URL must not get a credential */
+/** Checks the URL of the service. @throws TypeError if a credential must not be sent to the URL */
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && thisMachine.has(url.hostname));
@@ -155,7 +155,7 @@ function connectionOf(options: ClientOptions): Connection {
 const unexpected = (message: string, received: ReceivedAnswer) =>
   unusableAnswerError("ANSWER_UNEXPECTED", message, received);
 
-/** Reads an answer. @throws ClientError if it is not a JSON object, such as a proxy's page */
+/** Parses an answer. @throws ClientError if the answer is not a JSON object, such as a proxy's page */
 function readObject(received: ReceivedAnswer): JsonObject {
   const value = readStrictJson(received.text);
   if (!(value instanceof Refusal) && isJsonObject(value)) return value;
@@ -167,7 +167,7 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** Creates the functions that make calls with signed answers. */
-function signedCalls(connection: Connection, options: ClientVerification | undefined) {
+function signedCalls(connection: Connection, options: ClientVerifyOptions | undefined) {
   const verify = options === undefined ? null : createAnswerVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
     unusableAnswerError("ANSWER_MISMATCH", message, received);
@@ -217,7 +217,7 @@ function signedCalls(connection: Connection, options: ClientVerification | undef
 
 /**
  * Creates a client of the partner API (contract C14). Transient failures are retried as the contract says, with the same
- * idempotency key. Answers are verified if `verify` is given, and must be about the question.
+ * idempotency key. Each answer is compared with its question, and verified if `verify` is given.
  * @throws TypeError if the URL, the key or a limit is malformed
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** The enumerations of the published contract, and its types, which are made from the schemas of data/openapi.yaml. */
+/** Enumerations and types of the published contract. The types are made from the schemas of data/openapi.yaml. */
 
 import type { EligibilityResult } from "./api-types.ts";
 
@@ -57,7 +57,7 @@ export const reasons = [
 ] as const;
 export type Reason = (typeof reasons)[number];
 
-/** The result if the register has nobody with the requested identifier. */
+/** The result for an identifier that the register does not have. */
 export const notFoundResult: EligibilityResult = {
   found: false,
   source: null,
@@ -70,10 +70,10 @@ export const notFoundResult: EligibilityResult = {
   profile: null,
 };
 
-/** The `typ` of a statement's JWS, so that no verifier accepts it as an envelope (RFC 8725 section 3.11). */
+/** The `typ` of a statement's JWS, by which no verifier accepts a statement as an envelope (RFC 8725 section 3.11). */
 export const statementJwsType = "tvs-statement+jwt";
 
-/** The first line of each leaf below `rowsRoot`, so that no leaf of another Merkle tree is accepted as a row. */
+/** The first line of each leaf below `rowsRoot`, so that a leaf of another Merkle tree is never accepted as a row. */
 export const statementRowHashPrefix = "tvs/v1/statement-row\n";
 
 export const eventTypes = [

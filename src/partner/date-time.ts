@@ -12,7 +12,7 @@ function offsetMinutes(text: string): number | null {
 
 /**
  * Reads a date-time of RFC 3339 (section 5.6), in upper case and without leap seconds.
- * @returns milliseconds since the Unix epoch, fractions cut off; null for any other text
+ * @returns milliseconds since the Unix epoch, without fractions; null for any other text
  */
 export function parseDateTime(text: string): number | null {
   const match = pattern.exec(text);
@@ -33,13 +33,13 @@ export function formatUnixSeconds(seconds: number): string | null {
   return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }
 
-/** Formats by locale, kept because creating a format costs much more than using it. */
+/** Date formats by locale, cached because creating a format costs much more than using it. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**
  * Writes a day in words: `2092-02-29` is "29 February 2092".
- * @param date a day, or a time in UTC whose day is written; a text without a day is returned as it is
- * @param locale BCP 47
+ * @param date a day, or a time in UTC, of which only the day is written; any other text is returned unchanged
+ * @param locale a BCP 47 language tag
  */
 export function formatDayInWords(date: string, locale = "en-GB"): string {
   const dayMs = parseDateTime(`${date.slice(0, 10)}T00:00:00Z`);

@@ -24,8 +24,8 @@ import {
   sliceJsonParts,
 } from "./strict-json.ts";
 
-// A file without an envelope (an error answer, a web page, the wrong file) is undecidable, because it shows no forgery.
-// An input with a signature, or at any depth a member that only envelopes have, is verified as an envelope.
+// A file without an envelope, such as an error answer or a web page, is undecidable, because it shows no forgery. An
+// input is verified as an envelope if it has a signature, or at any depth a member that only envelopes have.
 
 const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 
@@ -33,10 +33,10 @@ const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 const signatureStart = /^\s*eyJ/;
 const signaturePart = /eyJ[\w+/=-]{8}/;
 const dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
-/** Matches a member of `ownMembers` in JSON text. Escapes can spell such a name, so an escaped letter matches too. */
+/** Matches a member of `ownMembers` in JSON text. A name may contain escapes, so an escaped letter matches too. */
 const memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
 
-function claimsAsText(given: string): boolean {
+function claimsEnvelopeAsText(given: string): boolean {
   // ASCII text in UTF-16 is also valid UTF-8, with a NUL as every other character.
   const text = given.includes("\0") ? given.replaceAll("\0", "") : given;
   if (signatureStart.test(text) || dottedParts.test(text) || memberMark.test(text)) return true;
@@ -44,9 +44,9 @@ function claimsAsText(given: string): boolean {
   return text.includes(".") && signaturePart.test(text);
 }
 
-/** Whether a value claims to be an envelope. Too deep a value does: nesting must not make a forgery undecidable. */
+/** Whether a value claims to be an envelope. A too deep value counts as one: nesting must not hide a forgery. */
 function claimsEnvelope(value: JsonValue, depth = 0): boolean {
-  if (typeof value === "string") return claimsAsText(value);
+  if (typeof value === "string") return claimsEnvelopeAsText(value);
   if (typeof value !== "object" || value === null) return false;
   const isOwn = isJsonObject(value) && ownMembers.some((member) => Object.hasOwn(value, member));
   if (isOwn || depth > maxJsonDepth) return true;
@@ -57,7 +57,7 @@ function notEnvelope(what: string): Refusal {
   return refuse("NOT_AN_ENVELOPE", `This is ${what}, not an envelope.`);
 }
 
-/** What each HTTP status means (contract C24). It is shown instead of the file's own message, which anybody can forge. */
+/** The meaning of each HTTP status (contract C24), shown in place of the file's message, which anybody can forge. */
 const statusMeanings: Readonly<Record<number, string>> = {
   400: "the request was malformed",
   401: "there was no valid credential",
@@ -75,7 +75,7 @@ function errorAnswer({ statusCode, message }: JsonObject): string | null {
   return `an error answer (${statusCode}: ${meaning})`;
 }
 
-/** The other documents of the contract, each recognised by members that no other document has. */
+/** The contract's documents that are not envelopes, each recognised by members that no other document has. */
 const documents: readonly (readonly [string, readonly string[]])[] = [
   ["a key set (JWKS)", ["keys"]],
   ["the health document", ["service", "activeKid"]],
@@ -103,17 +103,17 @@ export function refuseNonEnvelope(value: JsonValue): Refusal | null {
   return notEnvelope(isJsonObject(value) ? describeObject(value) : "some other JSON");
 }
 
-/** Matches the start of a PDF, PNG or JPEG. Decoding as "latin1" makes 0x89 a per mille sign, but U+0089 in Node 20. */
+/** Matches the start of a PDF, PNG or JPEG. In "latin1", 0x89 is a per mille sign; Node 20 decodes 0x89 as U+0089. */
 const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
 
 /** Does the same as {@link refuseNonEnvelope} for bytes that are not UTF-8, such as pictures and archives. */
-function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
+function refuseNonEnvelopeBytes(bytes: Uint8Array): Refusal | null {
   const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
   if (/^\s*[[{"]/.test(text) || claimsEnvelope(text)) return null;
   return notEnvelope(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
 }
 
-/** The position of an envelope in the input: its line, from 1, in NDJSON, and its index, from 0, in an array or batch. */
+/** An envelope's position: `line`, from 1, in NDJSON; `index`, from 0, in an array or batch; null elsewhere. */
 export type EnvelopePosition = { readonly line: number | null; readonly index: number | null };
 
 /** One value for `verifyEnvelope`, or the refusal of a malformed part of the input. */
@@ -135,7 +135,7 @@ function* expandList(values: readonly JsonValue[], line: number | null): Generat
   for (const [index, value] of values.entries()) yield { place: { line, index }, value };
 }
 
-/** Yields the envelopes of a batch, after a refusal if `count` is wrong: envelopes were then added or removed. */
+/** Yields the envelopes of a batch, after a refusal if `count` shows that envelopes were added or removed. */
 function* expandBatch(batch: JsonObject, place: EnvelopePosition): Generator<EnvelopeItem> {
   if (!Array.isArray(batch.results)) return yield { place, refusal: refuse("BATCH_MALFORMED") };
   if (batch.count !== batch.results.length) yield { place, refusal: refuse("BATCH_COUNT_MISMATCH") };
@@ -159,7 +159,7 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
   }
 }
 
-/** Slices a refused array, or a refused batch that is otherwise sound, into its envelopes; null for any other text. */
+/** Slices a refused array, or a refused batch whose other members are sound, into envelopes; null for other texts. */
 function findSlices(text: string): string[] | null {
   if (text.startsWith("[")) return sliceJsonParts(text);
   if (!text.startsWith("{")) return null;
@@ -202,10 +202,10 @@ function* splitLines(text: string): Generator<string> {
   }
 }
 
-/** A line that may be a piece of an envelope that mail has folded, and the item that the line alone gives. */
+/** A line that may be a piece of an envelope that mail has folded; `item` is the result of reading the line alone. */
 type Piece = { readonly line: number; readonly record: string; readonly item: EnvelopeItem };
 
-/** The most lines that are joined; mail folds no envelope into more. */
+/** The most lines that are joined; mail folds no envelope into more lines. */
 const maxPieces = 1000;
 const wholeJws = /^\s*[\w-]+\.[\w-]+\.[\w-]*\s*$/;
 
@@ -215,7 +215,7 @@ function isPiece(items: readonly EnvelopeItem[]): boolean {
   return "refusal" in item || (typeof item.value === "string" && !wholeJws.test(item.value));
 }
 
-/** Yields one refusal if the lines together are an envelope that mail has folded; otherwise yields each line's item. */
+/** Yields one refusal if the lines together are an envelope that mail has folded; else yields the item of each line. */
 function* joinPieces(pieces: readonly Piece[]): Generator<EnvelopeItem> {
   const [first] = pieces;
   const damage = pieces.length < 2 ? null : findTextDamage(pieces.map(({ record }) => record).join("\n"));
@@ -240,20 +240,20 @@ function* readLines(text: string): Generator<EnvelopeItem> {
   yield* joinPieces(pieces);
 }
 
-function hasLine(text: string, isIt: (line: string) => boolean): boolean {
-  for (const line of splitLines(text)) if (isIt(line)) return true;
+function hasLine(text: string, isMatch: (line: string) => boolean): boolean {
+  for (const line of splitLines(text)) if (isMatch(line)) return true;
   return false;
 }
 
 /** Refuses a text that is one folded or quoted envelope; null if a line is a whole JWS or JSON text. */
-function findFolded(text: string): Refusal | null {
+function refuseFoldedEnvelope(text: string): Refusal | null {
   const isWhole = (line: string) => wholeJws.test(line) || (isJsonText(line) && isJsonOrJwsLine(line));
   return hasLine(text, isWhole) ? null : findTextDamage(text);
 }
 
 /**
  * Reads whole lines of bytes. Each line is decoded alone, so an invalid byte makes only its own line unreadable.
- * @param counter the number of lines before these; each line raises it by one
+ * @param counter the number of lines before `bytes`; each line that is read raises `counter.line` by one
  */
 export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Generator<EnvelopeItem> {
   for (let start = 0; start < bytes.length; ) {
@@ -263,24 +263,24 @@ export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Ge
     const record = decodeUtf8(lineBytes);
     counter.line++;
     const notUtf8 = () =>
-      findNoEnvelopeInBytes(lineBytes) ?? findDamageInBytes(lineBytes) ?? refuse("INPUT_NOT_UTF8");
+      refuseNonEnvelopeBytes(lineBytes) ?? findDamageInBytes(lineBytes) ?? refuse("INPUT_NOT_UTF8");
     if (record !== null) yield* readRecord(record, counter.line);
     else yield { place: { line: counter.line, index: null }, refusal: notUtf8() };
     start = end + 1;
   }
 }
 
-/** Whether a line is a whole JSON text or JWS. No line of an indented JSON document is. */
+/** Whether a line is a whole JSON text or JWS. A line of an indented JSON document is neither. */
 export function isJsonOrJwsLine(line: string): boolean {
   if (/^[A-Za-z0-9_-]+\.[^\s"]*$/.test(line.trimEnd())) return true;
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
 }
 
-/** Matches the first line that is not blank, and a further one. It takes linear time. */
+/** Matches the first line that is not blank, if another follows. The match takes linear time. */
 const firstOfLines = /^\s*(\S[^\n]*)\n\s*\S/;
 
-/** Whether to read a text line by line. If its first line is unfinished JSON, the whole text is tried first. */
-function isLines(text: string): boolean {
+/** Whether to read a text line by line. If the first line is unfinished JSON, the whole text is tried as JSON first. */
+function isReadByLine(text: string): boolean {
   const [, first] = firstOfLines.exec(text) ?? [];
   if (first === undefined) return false;
   if (!/^[[{"]/.test(first) || isJsonOrJwsLine(first)) return true;
@@ -290,7 +290,7 @@ function isLines(text: string): boolean {
 }
 
 /**
- * Finds every envelope in a text: one, a bare JWS, a batch response, a JSON array, or NDJSON of these.
+ * Finds every envelope in a text, which may be an envelope, a bare JWS, a batch response, a JSON array, or NDJSON of these.
  * @param input the text, or its bytes in UTF-8 or UTF-16; a byte order mark is skipped
  * @returns the items in order, read lazily; no item for a blank input, an empty array or an empty batch
  * @example
@@ -305,7 +305,7 @@ export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeIt
   const text = decodeBytesOrText(input);
   if (text === null) {
     const bytes = input as Uint8Array;
-    const refusal = findNoEnvelopeInBytes(bytes) ?? findDamagedUtf16(bytes);
+    const refusal = refuseNonEnvelopeBytes(bytes) ?? findDamagedUtf16(bytes);
     if (refusal !== null) return yield { place: nowhere, refusal };
     return yield* readLineBlock(bytes, { line: 0 });
   }
@@ -313,8 +313,8 @@ export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeIt
   // A web page, or a text in a wrong encoding, is refused as a whole, not line by line.
   const refusal = findMisreadUtf16(text) ?? (isJsonText(text) ? null : refuseNonEnvelope(text));
   if (refusal !== null) return yield { place: nowhere, refusal };
-  if (!isLines(text)) return yield* readRecord(text, null);
-  const folded = findFolded(text);
+  if (!isReadByLine(text)) return yield* readRecord(text, null);
+  const folded = refuseFoldedEnvelope(text);
   if (folded === null) yield* readLines(text);
   else yield { place: nowhere, refusal: folded };
 }

@@ -1,4 +1,4 @@
-/** Reads a compact JWS (RFC 7515 section 7.1) and checks its header, which must not choose algorithm or key. */
+/** Reads a compact JWS (RFC 7515 section 7.1) and checks its header, which must name RS256 and contain no key. */
 
 import { decodeBase64url } from "./base64.ts";
 import { statementJwsType } from "./contract.ts";
@@ -17,12 +17,12 @@ export type CompactJws = {
 /** The members of a checked header that the verifier uses. */
 export type JwsHeader = { readonly kid: string; readonly typ: string | null };
 
-/** Header members that contain a key or its URL. `x5t` is accepted: it only identifies a certificate. */
+/** Header members that contain a key or its URL. `x5t` is accepted, because it only identifies a certificate. */
 const keyMembers = ["jwk", "jku", "x5u", "x5c"];
 
 const ascii = new TextEncoder();
 
-/** Splits a compact JWS, or refuses a text with `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`. The header is read later. */
+/** Splits a compact JWS, but does not decode its header; refuses with `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`. */
 export function splitCompactJws(text: string): CompactJws | Refusal {
   const first = text.indexOf(".");
   const second = text.indexOf(".", first + 1);
@@ -71,7 +71,7 @@ function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
 }
 
 /**
- * Whether a value is a statement and no envelope, by the `typ` of its JWS or by its members `statementId` and `rows`.
+ * Whether a value is a statement, by the `typ` of its JWS or by its members `statementId` and `rows`.
  * @param value a bare JWS, or a value of `readStrictJson`
  */
 export function isStatement(value: JsonValue): boolean {

@@ -1,6 +1,6 @@
 /**
  * Reads the key history: every key that the service ever published, when the key was in use, and since when it was
- * compromised. The history is a compact JWS, signed by the active key. With it, an envelope can be verified years later.
+ * compromised. The history is a compact JWS, signed by the active key, and serves to verify envelopes years later.
  */
 
 import { formatUnixSeconds, parseDateTime } from "./date-time.ts";
@@ -12,7 +12,7 @@ import { type CheckOutcome, passedCheck, skippedCheck } from "./verification.ts"
 
 const keyStates = ["pending", "active", "retired", "compromised"] as const;
 
-/** When a key was in use. Times are in milliseconds since the Unix epoch. */
+/** When a key was in use, in milliseconds since the Unix epoch; null for an event that has not happened. */
 export type KeyWindow = {
   readonly state: (typeof keyStates)[number];
   readonly activatedAtMs: number | null;
@@ -31,7 +31,7 @@ export type KeyHistory = {
   readonly signer: HistoricKey;
 };
 
-/** The `typ` of a key history, so that no verifier accepts it as another token (RFC 8725 section 3.11). */
+/** The `typ` of a key history, by which no verifier accepts a history as another token (RFC 8725 section 3.11). */
 export const keyHistoryJwsType = "key-history+jwt";
 
 function malformed(detail: string): Refusal {
@@ -44,7 +44,7 @@ function readTime(value: JsonValue | undefined): number | null | undefined {
   return typeof value === "string" ? (parseDateTime(value) ?? undefined) : undefined;
 }
 
-/** Whether a window has the time of its state. Without it, a retired key could always sign. */
+/** Whether a window has the time that its state needs. A retired key without its time could always sign. */
 function isComplete(window: KeyWindow): boolean {
   if (window.state === "active") return window.activatedAtMs !== null;
   if (window.state === "retired") return window.retiredAtMs !== null;
@@ -130,7 +130,7 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
   return { ...history, signer };
 }
 
-/** Whether a key was compromised at the time of a signature, in whole seconds. */
+/** Whether a key was compromised by the Unix time `seconds`; fractions of a second are ignored. */
 function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
   return window.compromisedSinceMs !== null && seconds >= Math.floor(window.compromisedSinceMs / 1000);
 }
@@ -142,14 +142,14 @@ type CompromiseFinding = {
   readonly precedesCompromise: boolean;
 };
 
-function finding(outcome: CheckOutcome, ...warnings: Warning[]): CompromiseFinding {
+function compromiseFinding(outcome: CheckOutcome, ...warnings: Warning[]): CompromiseFinding {
   return { outcome, warnings: Object.freeze(warnings), precedesCompromise: false };
 }
 
-const unknown = skippedCheck("No key history tells when this key was in use.");
-const unknownCompromise = finding(unknown);
-const neverCompromised = finding(passedCheck("The key history flags no compromise of this key."));
-const beforeCompromise = finding(
+const unknownUse = skippedCheck("No key history tells when this key was in use.");
+const unknownCompromise = compromiseFinding(unknownUse);
+const neverCompromised = compromiseFinding(passedCheck("The key history flags no compromise of this key."));
+const beforeCompromise = compromiseFinding(
   passedCheck(
     "The key was compromised later than this says it was signed; its thief could have written that time.",
   ),
@@ -157,8 +157,8 @@ const beforeCompromise = finding(
 );
 const inUse = passedCheck("The key was in use at the time of signing.");
 
-/** Accepts an envelope that the log had before the key's compromise: the key's thief did not make it. */
-function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
+/** Accepts an envelope that the log had before the key's compromise: the key's thief cannot have made that envelope. */
+function acceptLoggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
   const since = formatUnixSeconds(Math.floor(compromisedSinceMs / 1000));
   const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatUnixSeconds(loggedSeconds)}, before that.`;
   return { outcome: passedCheck(detail), warnings: [], precedesCompromise: true };
@@ -167,15 +167,15 @@ function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): Compro
 /**
  * Refuses a signature made at or after the key's compromise, unless the log had the signature earlier (decision D13.6).
  * @param window null if no key history was given
- * @param seconds the time of signing, which a thief can choose
- * @param loggedSeconds the time of a checkpoint that covers the envelope; null without a proof
+ * @param seconds the Unix time of signing, which a thief can choose
+ * @param loggedSeconds the Unix time of a checkpoint that covers the envelope; null without a proof
  */
-export function checkCompromise(window: KeyWindow | null, seconds: number, loggedSeconds: number | null) {
+export function checkKeyCompromise(window: KeyWindow | null, seconds: number, loggedSeconds: number | null) {
   if (window === null) return unknownCompromise;
   const { compromisedSinceMs } = window;
   if (compromisedSinceMs === null) return neverCompromised;
   if (loggedSeconds !== null && !isCompromisedAt(window, loggedSeconds))
-    return loggedBefore(compromisedSinceMs, loggedSeconds);
+    return acceptLoggedBefore(compromisedSinceMs, loggedSeconds);
   if (!isCompromisedAt(window, seconds)) return beforeCompromise;
   return loggedSeconds === null
     ? refuse("KEY_COMPROMISED")
@@ -183,12 +183,12 @@ export function checkCompromise(window: KeyWindow | null, seconds: number, logge
 }
 
 /**
- * Refuses a signature made before the key was activated or after it was retired. Times are compared in whole seconds, as
- * signatures have them. Every signature of a key that was never activated is refused.
+ * Refuses a signature made before the key was activated or after it was retired. Times are compared in whole seconds,
+ * because a signing time has no fractions. Every signature of a key that was never activated is refused.
  * @param window null if no key history was given
  */
 export function checkKeyWindow(window: KeyWindow | null, seconds: number): CheckOutcome | Refusal {
-  if (window === null) return unknown;
+  if (window === null) return unknownUse;
   const { activatedAtMs, retiredAtMs } = window;
   if (activatedAtMs === null || seconds < Math.floor(activatedAtMs / 1000))
     return refuse("KEY_OUTSIDE_WINDOW");

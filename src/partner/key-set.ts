@@ -1,6 +1,6 @@
 /**
- * Builds the set of keys that verify envelopes. One forbidden key, used or not, makes the set refuse every envelope: its
- * author may have changed the other keys too.
+ * Builds the set of keys that verify envelopes. With one forbidden key, used or not, the set refuses every envelope:
+ * whoever added that key may have changed the other keys too.
  */
 
 import { formatUnixSeconds } from "./date-time.ts";
@@ -11,10 +11,10 @@ import { isThumbprint, thumbprintOf, type VettedRsaKey, vetRsaKey } from "./rsa-
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type CheckOutcome, type KeyTrust, passedCheck } from "./verification.ts";
 
-/** A key of the set. `window`, when the key was in use, is null without a key history. */
+/** A key of the set. `window` says when the key was in use; null without a key history. */
 export type KeyInSet = VettedRsaKey & { readonly window: KeyWindow | null };
 
-/** A result of `createKeySet`. With a `refusal`, every envelope is refused for its reason. */
+/** The result of `createKeySet`. If `refusal` is not null, every envelope gets this refusal. */
 export type KeySet = {
   readonly keys: ReadonlyMap<string, KeyInSet>;
   readonly refusal: Refusal | null;
@@ -25,7 +25,7 @@ export type KeySet = {
 };
 
 export type KeySetSources = {
-  /** A JWKS document (RFC 7517 section 5): its text or bytes, or the value when already parsed. */
+  /** A JWKS document (RFC 7517 section 5): as text, as bytes, or as a parsed value. */
   readonly jwks?: string | Uint8Array | object;
   /** A key history, as the service serves it or `tvs keys history` prints it. */
   readonly keyHistory?: string | Uint8Array;
@@ -38,7 +38,7 @@ export type KeySetSources = {
   readonly anchor?: string;
 };
 
-/** Checks the keys of a JWKS. Key ids must be unique, also those of keys that are ignored. */
+/** Checks the keys of a JWKS. Key ids must be unique, even among keys that are ignored. */
 function vetKeys(entries: JsonValue[]): Map<string, KeyInSet> | Refusal {
   const keys = new Map<string, KeyInSet>();
   const kids = new Set<JsonValue>();
@@ -72,11 +72,11 @@ function isSameKey(one: VettedRsaKey, other: VettedRsaKey): boolean {
 }
 
 /**
- * Merges a JWKS and a key history. The history adds windows to the keys of the JWKS, and its compromised keys. It adds no
- * other key: a JWKS keeps retired keys, so a key that the JWKS lacks was removed after the history was signed.
+ * Merges a JWKS and a key history. The history adds windows to the JWKS's keys, and adds compromised keys. No other key is
+ * added: a JWKS keeps retired keys, so a key that the JWKS lacks was removed after the history was signed.
  * @param isPinned whether the caller pinned the history's signer; keys that only the unsigned JWKS has are then left out
  */
-function merge(
+function mergeKeys(
   published: ReadonlyMap<string, KeyInSet>,
   historic: ReadonlyMap<string, HistoricKey>,
   isPinned: boolean,
@@ -93,14 +93,14 @@ function merge(
 
 type Trusted = { readonly keys: ReadonlyMap<string, KeyInSet>; readonly trust: KeyTrust };
 
-/** Checks the history's signer, who could have written any key into it, against the JWKS and the anchor. */
+/** Compares the history's signer, who could have added any key to the history, with the JWKS and the anchor. */
 async function anchorHistory(
   history: KeyHistory,
   published: ReadonlyMap<string, KeyInSet> | null,
   anchor: string | undefined,
 ): Promise<Trusted | Refusal> {
   const { signer } = history;
-  const keys = published === null ? history.keys : merge(published, history.keys, anchor !== undefined);
+  const keys = published === null ? history.keys : mergeKeys(published, history.keys, anchor !== undefined);
   if (keys instanceof Refusal) return keys;
   const historySigner = await thumbprintOf(signer.jwk);
   const isPublished = published === null || [...published.values()].some((key) => isSameKey(key, signer));
@@ -145,11 +145,11 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): CheckOu
  * Builds the key set for `verifyEnvelope` from a JWKS (RFC 7517), a key history or both.
  *
  * A bad source does not throw: every envelope then gets the set's refusal. With both sources, the history's signer must be
- * in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. A history alone is trusted unless `anchor` pins another signer: get it from
- * the service or your own archive, never from the party that hands over the envelope. With an anchor, only keys of the
- * history are accepted.
+ * in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. A history alone is trusted unless `anchor` pins another signer: get the
+ * history from the service or your own archive, never from the party that hands over the envelope. With an anchor, only
+ * keys of the history are accepted.
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
- * @throws TypeError if neither is given, the anchor is malformed, or an anchor is given without a history
+ * @throws TypeError if no source is given, the anchor is malformed, or an anchor is given without a history
  * @example
  * ```ts
  * const address = "https://verify.example.org/v1/inter-agency/.well-known";

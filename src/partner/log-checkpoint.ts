@@ -1,6 +1,6 @@
 /**
- * Reads and signs checkpoints of the evidence log (C2SP tlog-checkpoint; decision D13.2): signed notes with the number of
- * leaves and the root. Each has two signatures of the log's key, a plain one and a timestamped one. The time of the
+ * Reads and signs checkpoints of the evidence log (C2SP tlog-checkpoint; decision D13.2). A checkpoint is a signed note
+ * with the number of leaves and the root. The log's key makes a plain and a timestamped signature. The time of the
  * timestamped signature is the checkpoint's time.
  */
 
@@ -8,20 +8,20 @@ import { decodeBase64Hash, encodeBase64 } from "./base64.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
   formatNote,
+  formatTimedMessage,
   keyIdOf,
-  malformedProof,
   type NoteSignature,
   readNote,
+  refuseProof,
   type SignedNote,
   signatureTypes,
-  timestampedMessage,
   type VerifierKey,
   verifyEd25519,
 } from "./signed-note.ts";
 
 /** A log's size and root at one time. */
 export type TreeHead = {
-  /** The log's name, which its keys also have. */
+  /** The log's name, which is also the name of the log's keys. */
   readonly origin: string;
   /** The number of leaves in the log. */
   readonly size: number;
@@ -58,32 +58,31 @@ function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): stri
 }
 
 /**
- * Reads a checkpoint's text (C2SP tlog-checkpoint). A verifier ignores the lines after the third, which are the log's own.
- * @param text the text of a note
+ * Reads a checkpoint's text (C2SP tlog-checkpoint). A verifier ignores the lines after the third, which belong to the log.
+ * @param text the signed text of a note
  * @returns the tree head, or the refusal `PROOF_MALFORMED`
  */
 export function readTreeHead(text: string): TreeHead | Refusal {
   const lines = text.split("\n");
   const [origin = "", sizeText = "", rootText = "", ...more] = lines;
   if (lines.pop() !== "" || lines.length < 3 || lines.includes(""))
-    return malformedProof("The checkpoint's text is not an origin, a size and a root, a line each.");
+    return refuseProof("The checkpoint's text is not an origin, a size and a root, a line each.");
   const [size, root] = [parseDecimalCount(sizeText), decodeBase64Hash(rootText)];
-  if (size === null) return malformedProof("The checkpoint's size is no decimal number.");
-  if (root === null) return malformedProof("The checkpoint's root is not a hash in base64.");
+  if (size === null) return refuseProof("The checkpoint's size is no decimal number.");
+  if (root === null) return refuseProof("The checkpoint's root is not a hash in base64.");
   const extensions = more.slice(0, -1);
   return { origin, size, root, ...(extensions.length === 0 ? {} : { extensions }) };
 }
 
 /**
- * Signs a checkpoint with a plain and with a timestamped signature.
+ * Signs a checkpoint with a plain and with a timestamped signature, and returns the signed note.
  * @param seconds the time, POSIX seconds
  * @param key the log's key, as its public half and a function that signs
- * @returns the note
  */
 export async function signCheckpoint(head: TreeHead, seconds: number, key: CheckpointKey): Promise<string> {
   const text = formatTreeHead(head);
   const plain = await key.sign(new TextEncoder().encode(text));
-  const timed = await key.sign(timestampedMessage(text, seconds));
+  const timed = await key.sign(formatTimedMessage(text, seconds));
   const time = new Uint8Array(timeBytes);
   new DataView(time.buffer).setBigUint64(0, BigInt(seconds));
   const line = async (type: number, ...parts: Uint8Array[]): Promise<NoteSignature> => ({
@@ -105,7 +104,7 @@ function readTime(signature: Uint8Array<ArrayBuffer>): number | null {
 }
 
 /** Verifies both signatures of a key and returns the note's time; null if a signature is missing or wrong. */
-async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | null> {
+async function verifyNoteTime(note: SignedNote, key: VerifierKey): Promise<number | null> {
   const timedId = await keyIdOf(key.name, signatureTypes.timestamped, key.publicKey);
   const of = (keyId: string) =>
     note.signatures.find((line) => line.name === key.name && line.keyId === keyId)?.signature;
@@ -115,12 +114,12 @@ async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | 
   if (seconds === null) return null;
   const isSigned =
     (await verifyEd25519(key.publicKey, new TextEncoder().encode(note.text), plain)) &&
-    (await verifyEd25519(key.publicKey, timestampedMessage(note.text, seconds), timed.slice(timeBytes)));
+    (await verifyEd25519(key.publicKey, formatTimedMessage(note.text, seconds), timed.slice(timeBytes)));
   return isSigned ? seconds : null;
 }
 
 /**
- * Splits a log's origin. The origin of a service's first log has no number at its end; that of a later log has (D13.4).
+ * Splits a log's origin. Each log of a service after the first has a number at the end of its origin (decision D13.4).
  * @param origin the first line of a checkpoint, or a key's name
  * @returns the origin of the service's first log, and the number of this log
  */
@@ -152,7 +151,7 @@ export async function verifyCheckpoint(note: string | Uint8Array, keys: readonly
   const ofOrigin = keys.filter((key) => key.name === head.origin);
   if (ofOrigin.length === 0) return refuseOrigin(head.origin, keys);
   for (const key of ofOrigin) {
-    const seconds = await timeSigned(signed, key);
+    const seconds = await verifyNoteTime(signed, key);
     if (seconds !== null) return { ...head, seconds };
   }
   return refuse("CHECKPOINT_SIGNATURE_INVALID");

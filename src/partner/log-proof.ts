@@ -11,7 +11,7 @@ import { type Checkpoint, parseDecimalCount, verifyCheckpoint } from "./log-chec
 import { findLogFork, type LogState } from "./log-state.ts";
 import { isSameHash, leafHashOfAttestation, rootOfInclusionProof } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { malformedProof, readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
+import { readNote, readVerifierKey, refuseProof, type VerifierKey } from "./signed-note.ts";
 import {
   type CheckOutcome,
   type ClockOptions,
@@ -29,7 +29,7 @@ type WrittenProof = {
   readonly note: string;
 };
 
-/** A result of `openLogProof`. With a `refusal`, every envelope is refused for its reason. */
+/** The result of `openLogProof`. If `refusal` is not null, every envelope gets this refusal. */
 export type LogProof =
   | { readonly refusal: Refusal }
   | (WrittenProof & { readonly refusal: null; readonly checkpoint: Checkpoint });
@@ -42,7 +42,7 @@ export type LogProofOptions = ClockOptions & {
 };
 
 /** The proved entry of an envelope in the log. */
-export type LogFinding = {
+export type LoggedEntry = {
   readonly evidence: LogEvidence;
   readonly checkpoint: Checkpoint;
   readonly outcome: CheckOutcome;
@@ -55,35 +55,35 @@ const whyResaved =
 const maxHashes = 53;
 
 /** Removes the line of opaque data that the format allows. The data must be base64. */
-function withoutExtra(lines: readonly string[]): readonly string[] | Refusal {
+function removeExtraLine(lines: readonly string[]): readonly string[] | Refusal {
   const [first = ""] = lines;
   if (!first.startsWith("extra ")) return lines;
   const bytes = decodeBase64(first.slice("extra ".length));
   return bytes === null || bytes.length === 0
-    ? malformedProof("The proof's extra data is not base64.")
+    ? refuseProof("The proof's extra data is not base64.")
     : lines.slice(1);
 }
 
 function readPath(lines: readonly string[]): Omit<WrittenProof, "note"> | Refusal {
   const [indexLine = "", ...path] = lines;
   const index = indexLine.startsWith("index ") ? parseDecimalCount(indexLine.slice("index ".length)) : null;
-  if (index === null) return malformedProof("The proof does not say which entry of the log it is of.");
-  if (path.length > maxHashes) return malformedProof("The proof has more hashes than any tree is high.");
+  if (index === null) return refuseProof("The proof does not say which entry of the log it is of.");
+  if (path.length > maxHashes) return refuseProof("The proof has more hashes than any tree is high.");
   const hashes = path.map(decodeBase64Hash).filter((hash) => hash !== null);
-  if (hashes.length < path.length) return malformedProof("A line of the proof is not a hash in base64.");
+  if (hashes.length < path.length) return refuseProof("A line of the proof is not a hash in base64.");
   return { index, hashes };
 }
 
 /** Writes a number of log entries, such as `1 entry`. */
-export function countEntries(size: number): string {
+export function formatEntries(size: number): string {
   return size === 1 ? "1 entry" : `${size} entries`;
 }
 
-/** A longer text is not searched for changes by mail or an editor: no proof is as long. */
-const maxUndoneCharacters = 64 * 1024;
+/** A longer text is not searched for changes by mail or an editor: proofs are shorter. */
+const maxSearchedCharacters = 64 * 1024;
 
-/** Undoes the quoting, folding and line ends of mail and editors, to tell their changes from a malformed proof. */
-function undone(text: string): string {
+/** Undoes what mail and editors change (quoting, folding, line ends), to tell a changed proof from a malformed one. */
+function undoMailChanges(text: string): string {
   const lines = removeByteOrderMark(text).split(/\r\n?|\n/);
   const unquoted = lines.map((line) => line.replace(/^[ \t]*(?:>[ \t]?)*/, "").trimEnd()).join("\n");
   const isQuotedPrintable = unquoted.includes("=3D");
@@ -100,30 +100,30 @@ function undone(text: string): string {
   return plain.slice(0, signaturesAt) + unfolded.join("");
 }
 
-function isInForm(text: string): boolean {
+function isWellFormed(text: string): boolean {
   const written = readProof(text);
   return !(written instanceof Refusal) && !(readNote(written.note) instanceof Refusal);
 }
 
 /** Adds the last line feed, which pasting removes. */
-function withLastLineFeed(text: string): string {
-  return !text.endsWith("\n") && isInForm(`${text}\n`) ? `${text}\n` : text;
+function addLastLineFeed(text: string): string {
+  return !text.endsWith("\n") && isWellFormed(`${text}\n`) ? `${text}\n` : text;
 }
 
 /** Replaces a proof's refusal by `PROOF_UNREADABLE`, which is undecidable, if mail or an editor changed the proof. */
-function preferDamage(refusal: Refusal, text: string): Refusal {
+function explainByMailChange(refusal: Refusal, text: string): Refusal {
   const isMalformed = refusal.reason === "PROOF_MALFORMED" || refusal.reason === "PROOF_UNREADABLE";
-  if (!isMalformed || text.length > maxUndoneCharacters) return refusal;
-  const plain = undone(text);
-  if (plain === text || !isInForm(plain)) return refusal;
+  if (!isMalformed || text.length > maxSearchedCharacters) return refusal;
+  const plain = undoMailChanges(text);
+  if (plain === text || !isWellFormed(plain)) return refusal;
   return refuse("PROOF_UNREADABLE", refusal.reason === "PROOF_MALFORMED" ? refusal.detail : whyResaved);
 }
 
 function readProof(text: string): WrittenProof | Refusal {
   if (!text.startsWith(firstLine)) return refuse("PROOF_UNREADABLE");
   const blank = text.indexOf("\n\n");
-  if (blank === -1) return malformedProof("The proof ends before its checkpoint.");
-  const lines = withoutExtra(text.slice(firstLine.length, blank).split("\n"));
+  if (blank === -1) return refuseProof("The proof ends before its checkpoint.");
+  const lines = removeExtraLine(text.slice(firstLine.length, blank).split("\n"));
   if (lines instanceof Refusal) return lines;
   const path = readPath(lines);
   return path instanceof Refusal ? path : { ...path, note: text.slice(blank + 2) };
@@ -134,26 +134,26 @@ export function formatLogProof({ index, hashes, note }: WrittenProof): string {
   return `${firstLine}${[`index ${index}`, ...hashes.map(encodeBase64), "", note].join("\n")}`;
 }
 
-async function open(
+async function openProof(
   source: string | Uint8Array,
   { logKeys, logState = new Map() }: LogProofOptions,
   latestSeconds: number,
 ): Promise<LogProof> {
   const given = typeof source === "string" ? source : decodeProofFile(source);
-  if (given === null) return { refusal: malformedProof("The proof is not valid UTF-8.") };
-  const text = withLastLineFeed(given);
+  if (given === null) return { refusal: refuseProof("The proof is not valid UTF-8.") };
+  const text = addLastLineFeed(given);
   const written = readProof(text);
-  if (written instanceof Refusal) return { refusal: preferDamage(written, text) };
+  if (written instanceof Refusal) return { refusal: explainByMailChange(written, text) };
   const checkpoint = await verifyCheckpoint(written.note, logKeys);
-  if (checkpoint instanceof Refusal) return { refusal: preferDamage(checkpoint, text) };
+  if (checkpoint instanceof Refusal) return { refusal: explainByMailChange(checkpoint, text) };
   const isFuture = checkpoint.seconds > latestSeconds;
   const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findLogFork(checkpoint, logState);
   return refusal === null ? { ...written, checkpoint, refusal } : { refusal };
 }
 
 /**
- * Opens a proof: verifies its form, its checkpoint's signatures and time, and compares it with `logState`. A wrong proof
- * does not throw: the result has the refusal that every envelope gets.
+ * Opens a proof: verifies its form and its checkpoint's signatures and time, and compares the checkpoint with `logState`.
+ * A wrong proof does not throw: the result has the refusal that every envelope gets.
  * @param source the file, as text or bytes
  * @returns the proof, for the option `proof` of `verifyEnvelope`
  * @throws TypeError if the date is invalid or the tolerance negative
@@ -168,21 +168,21 @@ async function open(
 export async function openLogProof(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
   const { nowSeconds, toleranceSeconds } = readClockOptions(options);
   // Only the cryptography throws here, for example in a browser without Ed25519.
-  return open(source, options, nowSeconds + toleranceSeconds).catch(() => ({
+  return openProof(source, options, nowSeconds + toleranceSeconds).catch(() => ({
     refusal: refuse("VERIFIER_FAILED"),
   }));
 }
 
 /**
- * Checks that a proof is that of an envelope's signature.
- * @returns the entry in the log, or a refusal: that of the proof, `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
+ * Checks that a proof belongs to an envelope.
+ * @returns the entry in the log; the refusal of the proof, or `PROOF_MALFORMED` or `PROOF_OF_ANOTHER_ENVELOPE`
  * @throws DOMException when this machine has no WebCrypto
  */
-export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<LogFinding | Refusal> {
+export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<LoggedEntry | Refusal> {
   if (proof.refusal !== null) return proof.refusal;
   const { index, hashes, checkpoint } = proof;
   const { origin, size, seconds } = checkpoint;
-  // Canonical base64url has one spelling, so encoding it gives the JWS exactly as it was read.
+  // Canonical base64url has one spelling, so encoding the signature gives the JWS exactly as it was read.
   const text = `${new TextDecoder().decode(jws.signingInput)}.${encodeBase64url(jws.signature)}`;
   const root = await rootOfInclusionProof({
     leafHash: await leafHashOfAttestation(text),
@@ -191,10 +191,10 @@ export async function verifyLogEntry(proof: LogProof, jws: CompactJws): Promise<
     hashes,
   });
   if (root === null)
-    return malformedProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
+    return refuseProof(`No entry ${index} of a log of ${size} has a proof of ${hashes.length} hashes.`);
   if (!isSameHash(root, checkpoint.root)) return refuse("PROOF_OF_ANOTHER_ENVELOPE");
   const checkpointAt = formatUnixSeconds(seconds);
-  const detail = `Entry ${index} of the log ${origin}, which had ${countEntries(size)} on ${checkpointAt}.`;
+  const detail = `Entry ${index} of the log ${origin}, which had ${formatEntries(size)} on ${checkpointAt}.`;
   const evidence = { origin, index, size, checkpointAt, precedesCompromise: false };
   return { evidence, checkpoint, outcome: passedCheck(detail) };
 }

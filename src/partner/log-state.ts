@@ -1,6 +1,6 @@
 /**
  * The log state of a reader: the largest checkpoint seen of each log (decision D13.6). A log that shows another tree of the
- * same size was rewritten, and the two signed notes prove it. The caller reads and writes the file.
+ * same size was rewritten, and the two signed notes prove the change. The caller reads and writes the file.
  */
 
 import { type Checkpoint, readTreeHead, type TreeHead } from "./log-checkpoint.ts";
@@ -58,7 +58,7 @@ export function formatLogState(state: LogState): string {
 
 /**
  * Refuses a verified checkpoint if the remembered one has the same size and another root (`LOG_FORKED`). Trees of different
- * sizes are not compared: that needs a consistency proof, which the proof of an envelope does not contain.
+ * sizes are not compared: the comparison needs a consistency proof, which an envelope's proof does not contain.
  */
 export function findLogFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
   const seen = state.get(origin);
@@ -70,7 +70,7 @@ export function findLogFork({ origin, size, root }: TreeHead, state: LogState): 
  * Remembers a checkpoint if it is larger than the remembered one of its log.
  * @param checkpoint a verified checkpoint that `findLogFork` accepted
  * @param note the checkpoint's signed note
- * @returns the given state if the log has not grown
+ * @returns the new state, or the given state if the log has not grown
  */
 export function rememberCheckpoint(
   state: LogState,

@@ -1,7 +1,7 @@
 /**
- * Verifies proofs in a Merkle tree (RFC 6962 section 2.1): that a leaf is in the tree, or that a tree is an older one with
- * leaves appended. A proof is read from its end: the last hash is that of one child of the root. Sizes go up to 2^53, so
- * the 32-bit operations of JavaScript are not used on them.
+ * Verifies proofs in a Merkle tree (RFC 6962 section 2.1). An inclusion proof shows that a tree has a leaf, a consistency
+ * proof that a tree begins with an older tree. A proof is read from its end: the last hash is that of a child of the root.
+ * Sizes go up to 2^53, so JavaScript's 32-bit operations are not used on sizes.
  */
 
 import { concatenateBytes } from "./bytes.ts";
@@ -92,7 +92,7 @@ type Roots = { readonly smaller: Hash; readonly larger: Hash };
 
 /**
  * Computes the roots of both trees from their consistency proof (RFC 6962 section 2.1.2).
- * @param known the smaller tree's root, which the proof omits; null below a right child, where the proof has the hash
+ * @param known the smaller tree's root, which the proof omits; null in a right subtree, where the proof has the root
  * @returns null if the proof has too few or too many hashes
  */
 async function rootsOf(

@@ -2,9 +2,9 @@
  * The package `tvs-partner`, also served at `/v1/inter-agency/verify.mjs` (decision D14.1). Everything that is not listed
  * here may change without notice.
  *
- * It runs wherever there is WebCrypto: Node 20 and later, Bun, Deno, and browsers in secure contexts. The verifier does
- * not throw for bad input: it returns a stable code (`refusalReasons`, `webhookRefusalReasons`). The client throws
- * `ClientError` if it cannot return a reliable answer. A `TypeError` is a mistake of the caller.
+ * The package runs wherever there is WebCrypto: Node 20 and later, Bun, Deno, and browsers in secure contexts. The
+ * verifier does not throw for bad input: it returns a stable code (`refusalReasons`, `webhookRefusalReasons`). The client
+ * throws `ClientError` if it cannot return a reliable answer. A `TypeError` means that an argument is wrong.
  * @example
  * ```ts
  * import { createKeySet, verifyEnvelope } from "tvs-partner";
@@ -42,7 +42,7 @@ export {
   type PageOptions,
   type StatementAnswer,
 } from "./client.ts";
-export type { Answer, ClientVerification } from "./client-answers.ts";
+export type { Answer, ClientVerifyOptions } from "./client-answers.ts";
 export {
   type CallInfo,
   ClientError,

@@ -1,7 +1,7 @@
 /**
  * Every reason for refusing an envelope, a key set or another input. The names are stable: a name is never reused for
- * another meaning. A reason is `refused` if the input is wrong, and `undecidable` if another input could decide (contract
- * C18; the exit codes 1 and 2 of `tvs verify`).
+ * another meaning. A reason is `refused` if the input is wrong, and `undecidable` if another copy of the input, or newer
+ * keys or lists, could decide (contract C18; the exit codes 1 and 2 of `tvs verify`).
  */
 
 import sentences from "./reasons.json" with { type: "json" };
@@ -41,7 +41,7 @@ export type Warning = keyof typeof warnings;
 
 export type RefusalReason = keyof typeof refusalReasons;
 
-/** A reason and a detail, which never repeats unsigned content. It is a class, so that no parsed JSON is a refusal. */
+/** A reason and a detail that repeats no unsigned content. Refusal is a class, so parsed JSON cannot look like one. */
 export class Refusal {
   readonly reason: RefusalReason;
   readonly detail: string;

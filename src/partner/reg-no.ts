@@ -2,7 +2,7 @@
 export const maxRegNoCharacters = 200;
 
 /**
- * Spells a registration number as answers do: upper case, without white space. Upper case decomposes some letters, so the
+ * Spells a registration number as answers do: upper case, without white space. Upper-casing decomposes some letters, so the
  * text is normalized again. A longer text is returned unchanged, because normalizing takes quadratic time.
  */
 export function normalizeRegNo(text: string): string {

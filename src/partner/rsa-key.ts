@@ -22,7 +22,7 @@ export type VettedRsaKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: 
 const minModulusBits = 2048;
 /** A larger key would only cost time: the service's keys have at most 4096 bits. */
 const maxModulusBits = 8192;
-/** Some browsers' WebCrypto accepts no longer exponent. */
+/** Some browsers' WebCrypto refuses a longer exponent. */
 const maxExponentBytes = 4;
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
@@ -67,7 +67,7 @@ function isForSignatures(jwk: JsonObject): boolean {
 
 /**
  * Checks one element of `keys` in a JWKS.
- * @returns the key, or the refusal of the whole set; null if the key is not RSA, and is ignored (RFC 7517 section 5)
+ * @returns the key, or the refusal of the whole set; null for a key of another type, which is ignored (RFC 7517 section 5)
  */
 export function vetRsaKey(jwk: JsonObject): VettedRsaKey | Refusal | null {
   const secret = findSecret(jwk);

@@ -15,11 +15,10 @@ export const signatureTypes = { plain: 0x01, timestamped: 0x04 } as const;
 
 /** One signature line of a note, not verified. */
 export type NoteSignature = {
-  /** The name of the key that signed. */
   readonly name: string;
-  /** The key's id, eight lower-case hex digits. It differs for each key of a name and for each signature type. */
+  /** The key's id, eight lower-case hex digits. Each key of a name has another id for each type of signature. */
   readonly keyId: string;
-  /** The bytes after the id: a signature of 64 bytes; a timestamped one has 8 bytes of time before it. */
+  /** The bytes after the id: 64 bytes of signature, preceded by 8 bytes of time in a timestamped signature. */
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
@@ -41,10 +40,10 @@ export type VerifierKey = {
 const publicKeyBytes = 32;
 const keyIdBytes = 4;
 
-/** The most signatures that are read; the format requires a reader to accept sixteen. */
+/** The most signatures that are read; the format requires a reader to accept at least sixteen. */
 const maxSignatures = 64;
 /** The longest note (in characters) that is read. Anybody can add signature lines to a note that a reader keeps. */
-const maxNoteLength = 64 * 1024;
+const maxNoteCharacters = 64 * 1024;
 
 const signatureLine = /^— (\S+) (\S+)$/u;
 const verifierKeyForm = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/u;
@@ -73,14 +72,14 @@ export async function keyIdOf(name: string, type: number, publicKey: Uint8Array)
  * @param text the note's text with its last line feed
  * @param seconds the time, POSIX seconds
  */
-export function timestampedMessage(text: string, seconds: number): Uint8Array<ArrayBuffer> {
+export function formatTimedMessage(text: string, seconds: number): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`cosignature/v1\ntime ${seconds}\n${text}`);
 }
 
 /**
  * Writes a note.
  * @param text the signed text with its last line feed
- * @param signatures one line each, in this order
+ * @param signatures the signatures, one line for each, in this order
  */
 export function formatNote(text: string, signatures: readonly NoteSignature[]): string {
   const lines = signatures.map(({ name, keyId, signature }) => {
@@ -89,8 +88,8 @@ export function formatNote(text: string, signatures: readonly NoteSignature[]): 
   return `${text}\n${lines.join("")}`;
 }
 
-/** Refuses a proof or its checkpoint. */
-export function malformedProof(detail: string): Refusal {
+/** Makes the refusal of a malformed proof or checkpoint. */
+export function refuseProof(detail: string): Refusal {
   return refuse("PROOF_MALFORMED", detail);
 }
 
@@ -103,16 +102,16 @@ function readSignature(line: string): NoteSignature | null {
 
 function readSignatures(text: string): readonly NoteSignature[] | Refusal {
   if (text === "")
-    return malformedProof("The checkpoint has no signatures, or a surplus blank line at its end.");
+    return refuseProof("The checkpoint has no signatures, or a surplus blank line at its end.");
   const lines = text.split("\n");
-  if (lines.pop() !== "") return malformedProof("The checkpoint ends in the midst of its signatures.");
+  if (lines.pop() !== "") return refuseProof("The checkpoint ends in the midst of its signatures.");
   if (lines.length > maxSignatures)
-    return malformedProof(`The checkpoint has over ${maxSignatures} signatures.`);
+    return refuseProof(`The checkpoint has over ${maxSignatures} signatures.`);
   const signatures = lines.map(readSignature).filter((signature) => signature !== null);
   if (signatures.length < lines.length)
-    return malformedProof("A line after the checkpoint's text is no signature.");
+    return refuseProof("A line after the checkpoint's text is no signature.");
   const keys = new Set(signatures.map(({ name, keyId }) => `${name} ${keyId}`));
-  return keys.size === signatures.length ? signatures : malformedProof("Two signatures are of the same key.");
+  return keys.size === signatures.length ? signatures : refuseProof("Two signatures are of the same key.");
 }
 
 /**
@@ -122,12 +121,12 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
  */
 export function readNote(input: string | Uint8Array): SignedNote | Refusal {
   const note = typeof input === "string" ? input : decodeUtf8(input);
-  if (note === null) return malformedProof("The checkpoint is not valid UTF-8.");
-  if (note.length > maxNoteLength) return malformedProof("The checkpoint is longer than any log writes.");
+  if (note === null) return refuseProof("The checkpoint is not valid UTF-8.");
+  if (note.length > maxNoteCharacters) return refuseProof("The checkpoint is longer than any log writes.");
   if (forbiddenInNote.test(note) || !note.isWellFormed())
-    return malformedProof("The checkpoint holds control characters.");
+    return refuseProof("The checkpoint holds control characters.");
   const blank = note.lastIndexOf("\n\n");
-  if (blank < 1) return malformedProof("The checkpoint has no signatures.");
+  if (blank < 1) return refuseProof("The checkpoint has no signatures.");
   const signatures = readSignatures(note.slice(blank + 2));
   return "reason" in signatures ? signatures : { text: note.slice(0, blank + 1), signatures };
 }

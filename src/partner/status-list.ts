@@ -1,7 +1,7 @@
 /**
  * Reads signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5), which say whether an
- * answer was withdrawn. A list has a million entries, so fetching it does not reveal the teacher. A list that is too old
- * or badly signed is refused.
+ * answer was withdrawn. A list has a million entries, so fetching a list does not reveal the teacher. A list that is
+ * too old or has no valid signature is refused.
  */
 
 import { decodeBase64url } from "./base64.ts";
@@ -16,7 +16,7 @@ import { verifyRsaSignature } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import type { StatusClaim } from "./verification.ts";
 
-/** A status list with a good signature. Its age is checked later, for each envelope. */
+/** A status list with a valid signature. The list's age is checked later, for each envelope. */
 export type StatusList = {
   readonly uri: string;
   readonly issuedAtSeconds: number;
@@ -37,10 +37,9 @@ export type OfflinePack = {
   readonly statusLists: readonly string[];
 };
 
-/** The envelope, and the limits of a list's age. Times are in seconds. */
+/** The envelope's issuer, time and answer, and the limits of a list's age. Times are Unix seconds. */
 type StatusQuery = {
   readonly issuer: string;
-  /** When the envelope was signed. */
   readonly signedSeconds: number;
   /** Whether the envelope says eligible, or that the licence is VALID. */
   readonly isYes: boolean;
@@ -49,12 +48,12 @@ type StatusQuery = {
   readonly maxAgeSeconds: number;
 };
 
-/** The `typ` of a status list, so that no verifier accepts it as another token (RFC 8725 section 3.11). */
+/** The `typ` of a status list, by which no verifier accepts a list as another token (RFC 8725 section 3.11). */
 export const statusListJwsType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
 /** The most entries in a list of the service. Unpacking stops beyond this limit. */
-const maxPlaces = 2 ** 20;
-/** Room for `maxPlaces` bytes that cannot be compressed, in base64url, and for the signature. */
+const maxEntries = 2 ** 20;
+/** The longest list that is read: `maxEntries` bytes that cannot be compressed, in base64url, and the signature. */
 const maxTokenCharacters = 2 * 1024 * 1024;
 const packedPieceBytes = 1024;
 
@@ -63,7 +62,7 @@ function unusable(detail: string): Refusal {
 }
 
 /** Streams small pieces: some runtimes unpack a whole piece, to a thousand times its size, before a limit stops them. */
-function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function streamPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = 0;
   return new ReadableStream({
     pull(controller) {
@@ -76,7 +75,7 @@ function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<Ar
 
 /** Unpacks ZLIB (RFC 1950); null if the input is malformed or unpacks to more than `maxBytes`. */
 async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array | null> {
-  const unpacked = inPieces(packed).pipeThrough(new DecompressionStream("deflate"));
+  const unpacked = streamPieces(packed).pipeThrough(new DecompressionStream("deflate"));
   return readBoundedStream(unpacked, maxBytes).catch(() => null);
 }
 
@@ -87,7 +86,7 @@ export async function readStatusEntries(
   const { bits, lst } = isJsonObject(list) ? list : {};
   const isPacked = typeof bits === "number" && [1, 2, 4, 8].includes(bits) && typeof lst === "string";
   const packed = isPacked ? decodeBase64url(lst) : null;
-  const bytes = isPacked && packed !== null ? await unpack(packed, (maxPlaces * bits) / 8) : null;
+  const bytes = isPacked && packed !== null ? await unpack(packed, (maxEntries * bits) / 8) : null;
   return isPacked && bytes !== null
     ? { bits, bytes }
     : unusable("The status list is not packed as it must be, or unpacks to more than a list has places.");
@@ -99,7 +98,7 @@ export function statusAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, id
   return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
 }
 
-/** Finds a list's key. A compromised key is refused at every time, because its thief can sign a list with any time. */
+/** Finds a list's key. A compromised key is always refused, because its thief can sign a list with any time. */
 function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KeyInSet | Refusal {
   if (typ !== statusListJwsType) return unusable(`The status list's typ is not ${statusListJwsType}.`);
   const key = keys.get(kid);
@@ -130,7 +129,7 @@ async function readClaims(payload: JsonObject, key: KeyInSet): Promise<StatusLis
 
 const noToken = "The status list is no signed token.";
 
-async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
+async function verifyStatusList(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   const jws = text.length > maxTokenCharacters ? null : splitCompactJws(removeByteOrderMark(text).trim());
   if (jws === null || jws instanceof Refusal) return unusable(noToken);
   const header = readJwsHeader(jws.protectedHeader);
@@ -142,30 +141,30 @@ async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
-/** Opened lists by key set, so that a list is verified once for a million envelopes. */
-const opened = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
-const maxOpened = 64;
+/** Verified lists by key set and text, so that a list is verified only once for a million envelopes. */
+const verifiedLists = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
+const maxVerifiedLists = 64;
 
 /**
- * Opens status lists (`application/statuslist+jwt`), each once for a key set.
+ * Verifies status lists (`application/statuslist+jwt`), each once for each key set.
  * @throws DOMException when this machine has no WebCrypto
  */
 export function verifyStatusLists(texts: readonly string[], keys: KeySet) {
-  const kept = opened.get(keys) ?? new Map<string, Promise<StatusList | Refusal>>();
-  opened.set(keys, kept);
-  if (kept.size > maxOpened) kept.clear();
+  const kept = verifiedLists.get(keys) ?? new Map<string, Promise<StatusList | Refusal>>();
+  verifiedLists.set(keys, kept);
+  if (kept.size > maxVerifiedLists) kept.clear();
   return Promise.all(
     texts.map((text) => {
-      const list = kept.get(text) ?? open(text, keys);
+      const list = kept.get(text) ?? verifyStatusList(text, keys);
       kept.set(text, list);
-      // A failure of this machine's cryptography may be temporary, so it is not kept.
+      // A failure of this machine's cryptography may be temporary, so a failed result is not cached.
       list.catch(() => kept.delete(text));
       return list;
     }),
   );
 }
 
-/** Finds the newest list with a URI. Of two lists of the same second, the one that says withdrawn is newer. */
+/** Finds the newest list with a URI. Of two lists of the same second, the list that says withdrawn counts as newer. */
 function newestOf(lists: readonly (StatusList | Refusal)[], { uri, idx }: StatusClaim) {
   const valueIn = (list: StatusList) => statusAt(list, idx) ?? -1;
   return lists
@@ -200,7 +199,7 @@ export function findStatus(claim: StatusClaim, lists: readonly (StatusList | Ref
   const value = statusAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatUnixSeconds(list.issuedAtSeconds);
-  // The service signs a yes only after a withdrawal has ended, so a withdrawal in an older list no longer applies.
+  // The service signs a yes only if no withdrawal applies, so a withdrawal in an older list ended before the signature.
   const isBefore = list.issuedAtSeconds < query.signedSeconds - query.toleranceSeconds;
   if (value !== 0 && isBefore && query.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);

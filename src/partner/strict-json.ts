@@ -1,7 +1,7 @@
 /**
  * Reads strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): a text that two parsers could read differently is refused.
  * Refused are duplicate members (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes that are not
- * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, more than `maxJsonValues`.
+ * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, over `maxJsonValues` values.
  */
 
 import { Refusal, type RefusalReason, refuse } from "./reasons.ts";
@@ -14,7 +14,7 @@ export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UT
 
 /** The deepest nesting that is read. An envelope has about six levels, and a profile may add a few. */
 export const maxJsonDepth = 32;
-/** The most values of a text, as about 40,000 envelopes have. A value of 2 bytes of text may take 40 bytes in memory. */
+/** The most values of a text, about those of 40,000 envelopes. A value of 2 characters can take 40 bytes in memory. */
 export const maxJsonValues = 2_000_000;
 
 /** The longest text (in characters) that cannot exhaust the memory, whatever its content. */
@@ -54,8 +54,8 @@ function endOfString(text: string, from: number): number {
 }
 
 /**
- * Counts the members (strings before a colon) of a text, and refuses too deep or too many values before they are parsed:
- * sixty megabytes of brackets would take gigabytes. The count is wrong for a text that the parser refuses afterwards.
+ * Counts the members (strings before a colon) of a text, and refuses too deep or too many values before parsing: sixty
+ * megabytes of brackets would take gigabytes. The count is wrong for a text that the parser refuses afterwards.
  */
 function outlineJson(text: string): number | Refusal {
   let [members, values, depth] = [0, 0, 0];
@@ -84,7 +84,7 @@ function surveyString(text: string, census: Census): void {
 
 function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Census): void {
   if (depth >= maxJsonDepth) {
-    // Members below are not counted, and would look like duplicates: this reason has priority.
+    // Members below this depth are not counted, and would be reported as duplicates: this reason has priority.
     census.problem = "JSON_TOO_DEEP";
   } else if (Array.isArray(value)) {
     for (const item of value) survey(item, depth + 1, census);

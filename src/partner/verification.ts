@@ -4,9 +4,9 @@ import type { EligibilityResult, SignedStatement, StatementRow } from "./contrac
 import { formatUnixSeconds } from "./date-time.ts";
 import { Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
 
-/** The options of a verification's time. */
+/** The time of a verification, and the tolerance for clocks that differ. */
 export type ClockOptions = {
-  /** The time of the verification; this machine's by default. */
+  /** The time of the verification; this machine's time by default. */
   readonly now?: Date;
   /** How many seconds the clocks of service and caller may differ; 60 by default. */
   readonly clockToleranceSeconds?: number;
@@ -19,7 +19,7 @@ export function readClockOptions({ now = new Date(), clockToleranceSeconds = 60 
   return { nowSeconds: now.getTime() / 1000, toleranceSeconds: clockToleranceSeconds };
 }
 
-/** The names of the checks in their order. The first check that fails gives the reason of a refusal. */
+/** The names of the checks in the order in which they run. The first failed check gives the reason of a refusal. */
 export const checkNames = [
   "form",
   "header",
@@ -41,13 +41,13 @@ export type CheckName = (typeof checkNames)[number];
 /** The outcome of one check. `ok` is null if the check does not apply or was not reached. */
 export type Check = { readonly name: CheckName; readonly ok: boolean | null; readonly detail: string };
 
-/** Why the keys of a verification are believed to be the service's. */
+/** Why the keys of a verification are trusted to be the service's keys. */
 export type KeyTrust = {
-  /** `jwks`: the caller gave a JWKS; `anchor`: the caller pinned the history's signer; `key-history`: a history alone. */
+  /** `jwks`: the caller gave a JWKS; `anchor`: the caller pinned the history's signer; `key-history`: neither. */
   readonly basis: "jwks" | "anchor" | "key-history";
   /** The RFC 7638 thumbprint of the key that signed the key history; null without a history. */
   readonly historySigner: string | null;
-  /** When the key history was signed, `YYYY-MM-DDTHH:MM:SSZ`. A compromise that was reported later is not in it. */
+  /** When the key history, which lacks later compromises, was signed: `YYYY-MM-DDTHH:MM:SSZ`; null without a history. */
   readonly historySignedAt: string | null;
 };
 
@@ -61,7 +61,7 @@ export type LogEvidence = {
   readonly size: number;
   /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed by then. */
   readonly checkpointAt: string | null;
-  /** Whether the key was compromised only after the checkpoint: the envelope is then accepted all the same. */
+  /** Whether the checkpoint is older than the compromise of the key: the envelope is then still accepted. */
   readonly precedesCompromise: boolean;
 };
 
@@ -72,7 +72,7 @@ export type AnswerAge = {
   /** Whether the answer was signed more than 30 days ago. */
   readonly isOld: boolean;
   /**
-   * The last day, `YYYY-MM-DD`, of a licence that was VALID in the answer and has ended since; otherwise null. The
+   * The last day, `YYYY-MM-DD`, of a licence that was VALID in the answer and has ended since; null without such a day. The
    * service's time zone is not signed, so a licence ends when its last day is over in every time zone.
    */
   readonly licenseEndedOn: string | null;
@@ -89,8 +89,8 @@ export type ListedStatus = StatusClaim & {
 };
 
 /**
- * The outcome of a verification. The signed values are null unless the signature is good and its key was in use and not
- * compromised. They are set even if a later check refuses the envelope. `kid` and `claimedIssuer` are not verified.
+ * The outcome of a verification. The signed values, `verificationId` to `result`, are null unless the signature is valid,
+ * and its key was in use and not compromised. A later failure leaves them set. `kid` and `claimedIssuer` are unverified.
  */
 export type Verification = {
   readonly valid: boolean;
@@ -107,7 +107,7 @@ export type Verification = {
   readonly result: EligibilityResult | null;
   /** The answer's age; null unless the envelope is valid. */
   readonly age: AnswerAge | null;
-  /** With `KID_UNKNOWN`, another issuer that the envelope names. Anybody can write it. */
+  /** Another issuer that the envelope names, if `reason` is `KID_UNKNOWN`; else null. Anybody can write this name. */
   readonly claimedIssuer: string | null;
   /** Why the keys are trusted; null if the check `keySet` did not pass. */
   readonly trust: KeyTrust | null;
@@ -129,7 +129,7 @@ export type StatementContent = Pick<SignedStatement, "purpose" | "policyVersion"
 
 /** The outcome of verifying a statement: `result` is null, and `verificationId` is the `statementId`. */
 export type StatementVerification = Verification & {
-  /** The signed content; null unless the signature is good and its key was in use and not compromised. */
+  /** The signed content; null unless the signature is valid and its key was in use and not compromised. */
   readonly statement: StatementContent | null;
 };
 
@@ -150,9 +150,9 @@ export type SharedClaims = {
   readonly result: EligibilityResult | null;
 };
 
-const nothing = { kid: null, age: null, claimedIssuer: null, trust: null, log: null, statusList: null };
-/** What the checks find. A member is null until its check has passed. */
-type Findings = { -readonly [member in keyof typeof nothing]: Verification[member] } & {
+const noFindings = { kid: null, age: null, claimedIssuer: null, trust: null, log: null, statusList: null };
+/** The values that the checks have found. A value is null until its check has passed. */
+type Findings = { -readonly [member in keyof typeof noFindings]: Verification[member] } & {
   claims: SharedClaims | null;
   warnings: readonly Warning[];
 };
@@ -169,19 +169,19 @@ export function skippedCheck(detail: string): CheckOutcome {
 }
 
 /** The error that ends the checks of {@link runVerificationChecks}. */
-const stopped = new Error("a check has failed");
+const checkFailed = new Error("a check has failed");
 
-/** A verification in progress. At the check that fails, its methods throw, and {@link runVerificationChecks} ends the verification. */
+/** A verification in progress. If a check fails, the methods throw, and {@link runVerificationChecks} ends it. */
 export class CheckList {
-  readonly found: Findings = { ...nothing, claims: null, warnings: noWarnings };
+  readonly found: Findings = { ...noFindings, claims: null, warnings: noWarnings };
   readonly #outcomes = new Map<CheckName, Omit<Check, "name">>();
   #reason: RefusalReason | null = null;
 
-  /** Returns what a check has read, and records the outcome of that check if one is given. */
+  /** Returns what a check has read, and records `outcome`, if it is given, as the outcome of the check. */
   read<T>(name: CheckName, value: T | Refusal, outcome?: CheckOutcome): T {
     if (value instanceof Refusal) {
       this.refuse(name, value);
-      throw stopped;
+      throw checkFailed;
     }
     if (outcome !== undefined) this.#outcomes.set(name, outcome);
     return value;
@@ -221,7 +221,7 @@ export class CheckList {
 export async function runVerificationChecks(run: (list: CheckList) => Promise<void>): Promise<Verification> {
   const list = new CheckList();
   await run(list).catch((error: unknown) => {
-    if (error !== stopped) throw error;
+    if (error !== checkFailed) throw error;
   });
   return list.conclude();
 }

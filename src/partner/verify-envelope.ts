@@ -20,9 +20,9 @@ import {
   readJwsPart,
   splitCompactJws,
 } from "./jws.ts";
-import { checkCompromise, checkKeyWindow, keyHistoryJwsType } from "./key-history.ts";
+import { checkKeyCompromise, checkKeyWindow, keyHistoryJwsType } from "./key-history.ts";
 import type { KeyInSet, KeySet } from "./key-set.ts";
-import { type LogFinding, type LogProof, verifyLogEntry } from "./log-proof.ts";
+import { type LoggedEntry, type LogProof, verifyLogEntry } from "./log-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { verifyRsaSignature } from "./rsa-key.ts";
 import {
@@ -56,7 +56,7 @@ export type VerifyOptions = ClockOptions & {
   readonly proof?: LogProof;
   /** The service's status lists (`application/statuslist+jwt`), by which a withdrawn answer is refused. */
   readonly statusLists?: readonly string[];
-  /** The oldest status list that is accepted, 7 days by default; no list is accepted after its own `exp`. */
+  /** The greatest age of a status list in seconds; 7 days by default. No list is accepted after its own `exp`. */
   readonly maxListAgeSeconds?: number;
 };
 
@@ -67,7 +67,7 @@ type Signed = {
   readonly issuedAt: number;
   /** The key id in the header. */
   readonly kid: string;
-  /** The opened status lists; null if no list was given. */
+  /** The verified status lists, and the refusals of the others; null if no list was given. */
   readonly lists: readonly (StatusList | Refusal)[] | null;
 };
 
@@ -104,7 +104,7 @@ export function readJsonOrJws(input: string | JsonValue): JsonValue | Refusal {
   return reading instanceof Refusal ? explainByDamage(reading, text) : reading;
 }
 
-/** Splits a compact JWS. Damage by mail or an editor is refused as such, also in the header, which is decoded later. */
+/** Splits a compact JWS. Damage by mail or an editor, even in the header alone, is refused with `TEXT_DAMAGED`. */
 export function splitReceivedJws(text: string): CompactJws | Refusal {
   const jws = splitCompactJws(text);
   if (jws instanceof Refusal) return explainByDamage(jws, text);
@@ -131,7 +131,7 @@ function readForm(input: string | JsonValue) {
 /**
  * Reads a header and checks its `typ`. The issuer signs envelopes, statements, key histories and status lists with the same
  * keys, so a verifier must not accept one as another.
- * @param own the `typ` to require; null for envelopes, which need no `typ` and may have any that no other token has
+ * @param own the `typ` to require; null for envelopes, which need no `typ`, and may have any `typ` that no other token has
  */
 export function readHeaderOfType(own: string | null, protectedHeader: string): JwsHeader | Refusal {
   const header = readJwsHeader(protectedHeader);
@@ -152,7 +152,7 @@ function findKey(list: CheckList, kid: string, payload: Uint8Array, options: Ver
   return outcomes.foreign;
 }
 
-/** Verifies the signature, finds the envelope in the log of the proof, and opens the status lists. */
+/** Verifies the signature, the log proof and the status lists. */
 async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLists, keys }: VerifyOptions) {
   try {
     if (!(await verifyRsaSignature(key, jws))) return refuse("SIGNATURE_INVALID");
@@ -164,9 +164,9 @@ async function runCryptography(key: KeyInSet, jws: CompactJws, { proof, statusLi
   }
 }
 
-/** Checks that the key was not compromised, and was in use. The time of signing is that of the claim `iat`. */
-function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LogFinding | null): void {
-  const checked = checkCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null);
+/** Checks that the key was not compromised, and was in use, at `issuedAt`, which is the claim `iat`. */
+function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logged: LoggedEntry | null): void {
+  const checked = checkKeyCompromise(window, issuedAt, logged?.checkpoint.seconds ?? null);
   const { outcome, warnings, precedesCompromise } = list.read("compromise", checked);
   list.add("compromise", outcome);
   list.found.warnings = warnings;
@@ -175,7 +175,7 @@ function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logge
 }
 
 /**
- * Runs the checks from `header` to `window`. The key comes before the claims: the thief of a key can sign any claim.
+ * Runs the checks from `header` to `window`. The key is checked before the claims: a key's thief can sign any claim.
  * @param own as for {@link readHeaderOfType}
  */
 export async function checkSignatureAndKey(
@@ -222,7 +222,7 @@ export function checkExpectedClaims(list: CheckList, claims: SharedClaims, optio
   list.add("time", checkTime(claims, options));
 }
 
-/** Looks up the envelope in the status lists. If it is withdrawn, it is refused only if it says eligible or VALID. */
+/** Looks up the envelope in the status lists. A withdrawn envelope is refused only if it says eligible or VALID. */
 function checkStatus(list: CheckList, claims: Claims, lists: Signed["lists"], options: VerifyOptions) {
   const { issuer, maxListAgeSeconds: maxAgeSeconds = defaultMaxListAgeSeconds } = options;
   const { eligible, license } = claims.result;

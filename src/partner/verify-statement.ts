@@ -88,7 +88,7 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
   return rows as unknown as readonly StatementRow[];
 }
 
-/** Splits a statement, its text or the result of `readStrictJson`, into its JWS and its rows. Verifies no signature. */
+/** Splits a statement (a text, or a value of `readStrictJson`) into its JWS and its rows. No signature is verified. */
 export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
   const given = readJsonOrJws(input);
   if (given instanceof Refusal) return given;
@@ -102,7 +102,7 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
-/** A statement's claims, checked for their types only. Issuer, audience and times are compared later. */
+/** A statement's claims. Their types are checked; issuer, audience and times are compared later. */
 type StatementClaims = SharedClaims & Omit<StatementContent, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isInteger(value) && Number(value) >= 0;
@@ -167,7 +167,7 @@ function findDifference(
 
 /**
  * Verifies one whole statement over a list (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1 for the rows).
- * It refuses envelopes, as `verifyEnvelope` refuses statements.
+ * An envelope is refused, as `verifyEnvelope` refuses a statement.
  * @param input a statement as JSON text, or a value of `readStrictJson`
  * @param options as for `verifyEnvelope`; for a statement that the operator made, the audience is the issuer
  * @returns the verdict with every check, and the signed statement; a bad statement never throws

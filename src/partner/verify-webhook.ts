@@ -15,9 +15,9 @@ export type WebhookRefusalReason = keyof typeof webhookRefusalReasons;
 
 export type WebhookVerification = {
   readonly valid: boolean;
-  /** Null if valid. */
+  /** A stable code of `webhookRefusalReasons`; null if valid. */
   readonly reason: WebhookRefusalReason | null;
-  /** The signed time in seconds since the Unix epoch; null unless the signature is good. */
+  /** The signed time in seconds since the Unix epoch; null unless the signature is valid. */
   readonly timestamp: number | null;
   /** The event in the body; null if the delivery is not valid or the body has no event of the contract. */
   readonly event: WebhookEvent | null;
@@ -30,14 +30,14 @@ export type WebhookInput = {
   readonly signature: string;
   /** The whole secret, `whsec_` included. */
   readonly secret: string;
-  /** The time of the verification; this machine's by default. */
+  /** The time of the verification; this machine's time by default. */
   readonly now?: Date;
   /** How many seconds the signed time may be before or after `now`; 300 by contract C21. */
   readonly toleranceSeconds?: number;
 };
 
 /**
- * Finds damage in a secret, which must be visible ASCII: a damaged secret would refuse every genuine delivery.
+ * Finds damage in a secret, which must be visible ASCII. With a damaged secret, every genuine delivery would be refused.
  * @returns a sentence that repeats nothing of the secret; null if the secret is sound
  */
 export function findWebhookSecretProblem(secret: string): string | null {
@@ -104,7 +104,7 @@ export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerific
   const match = headerPattern.exec(signature);
   if (match === null) return refused("SIGNATURE_HEADER_MALFORMED", null);
   const [, time = "", first = "", second = first] = match;
-  // Both signatures are always compared, so that the time does not reveal which one matches.
+  // Both signatures are always compared, so that the duration does not reveal which one matches.
   const matches = await areSigned(secret, time, rawBody, [first, second]);
   if (!matches.includes(true)) return refused("SIGNATURE_MISMATCH", null);
   const timestamp = Number(time);

@@ -8,7 +8,7 @@ import { acceptsMediaType, createProblemResponse } from "../http/problem.ts";
 import { formatLanguageQuery, type Language, type SiteTexts } from "./language.ts";
 import { type Markup, pathToRoot, sendFreshPage } from "./shell.ts";
 
-/** Matches the API's paths, but not the pages among them. On these paths, browsers too get the contract's JSON for a failure. */
+/** Matches the API's paths, but not the pages below them. On a matching path, even a browser gets a failure as JSON. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
 
 export function acceptsHtml(c: Context): boolean {
@@ -17,7 +17,7 @@ export function acceptsHtml(c: Context): boolean {
 
 type Words = SiteTexts["failures"][500];
 
-/** Finds the texts of an HTTP status. A 4xx without texts of its own has those of 405, a 5xx those of 500. */
+/** Finds the texts for an HTTP status. A 4xx status without texts has the texts of 405, a 5xx status the texts of 500. */
 function wordsFor(status: number, { failures }: SiteTexts): Words {
   const own = (failures as Readonly<Record<number, Words>>)[status];
   return own ?? (status < 500 ? failures[405] : failures[500]);

@@ -17,7 +17,7 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   readonly prepare: string | null;
   /** The command that runs an example; `{file}` is the placeholder of the example's file. */
   readonly run: string;
-  /** True if the example `receive` is an HTTP server. Otherwise it verifies a delivery that is stored in a file. */
+  /** True if the example `receive` is an HTTP server; false if the example verifies a delivery that is stored in a file. */
   readonly isServer: boolean;
 };
 
@@ -34,7 +34,7 @@ export type GuideValues = {
   readonly apiKey: string;
   readonly partnerId: string;
   readonly code: CodeLanguage;
-  /** `?lang=TAG` if the page's URL has it, else empty; links repeat it. */
+  /** `?lang=TAG` if the page's URL has this query, else empty. The page's links repeat the query. */
   readonly query: string;
   /** True if the footer has a contact of the operator. */
   readonly hasContact: boolean;
@@ -42,7 +42,7 @@ export type GuideValues = {
 
 const [valid, expired] = statusExampleTeachers;
 const regNo = valid?.regNo ?? "";
-const asked = {
+const exampleValues = {
   regNo,
   regNoInPath: encodeURIComponent(regNo),
   tId: valid?.tId,
@@ -52,7 +52,7 @@ const asked = {
 };
 
 /** The parts of getting-started.sh by name. A part begins with a line `#: NAME`. */
-const parts = new Map(
+const scriptParts = new Map(
   written.split(/^#: /m).map((part) => {
     const end = part.indexOf("\n");
     return [part.slice(0, end), part.slice(end + 1).trimEnd()];
@@ -64,8 +64,8 @@ export type GuideStep =
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** Lists the parts of getting-started.sh of each step that has not only the part of its own name (decision D14.2). */
-const partsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly string[]>> => ({
+/** Lists the parts of getting-started.sh for some steps (decision D14.2). Any other step is the part with the step's name. */
+const scriptPartsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly string[]>> => ({
   ask: ["fetch", "ask"],
   verify: ["fetch", "verify"],
   events: ["fetch", "events"],
@@ -76,7 +76,7 @@ const partsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly
   "sandbox-delivery": ["sandbox-endpoint", "receive", "sandbox-event"],
 });
 
-/** Makes the commands of a step. They may use variables of earlier steps, because readers paste all steps into one shell. */
+/** Makes a step's commands, which can use variables of earlier steps, because readers paste all steps into one shell. */
 export function formatStepCommands(
   step: GuideStep,
   { issuer, apiKey, partnerId, code }: GuideValues,
@@ -84,19 +84,19 @@ export function formatStepCommands(
   if (step === "prepare") return code.prepare ?? "";
   const { file } = code[exampleKinds.find((kind) => kind === step) ?? "receive"];
   const values: Readonly<Record<string, unknown>> = {
-    ...asked,
+    ...exampleValues,
     ...{ issuer, apiKey, partnerId, file, language: code.id },
     api: `${issuer}/v1/inter-agency`,
     run: code.run.replace("{file}", file),
   };
-  const commands = (partsOf(code)[step] ?? [step]).map((part) => parts.get(part) ?? "");
+  const commands = (scriptPartsOf(code)[step] ?? [step]).map((part) => scriptParts.get(part) ?? "");
   return commands.join("\n").replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
 }
 
 /** The calls of the page's buttons, in order. Paths are relative to the page's URL. */
 export const buttonCalls = [
   ["me", "GET", "me"],
-  ["watch", "PUT", asked.watched],
+  ["watch", "PUT", exampleValues.watched],
   ["cause", "POST", "getting-started/events"],
   ["events", "GET", "events"],
 ] as const;

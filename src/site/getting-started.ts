@@ -16,12 +16,12 @@ import { formatLanguageQuery, type Language } from "./language.ts";
 import { type Markup, sendCachedPage, sendFreshPage, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
-/** The page's sentences, in English only. They contain HTML, which `raw` inserts unescaped. */
+/** The page's sentences, in English only. The sentences contain HTML, which `raw` inserts unescaped. */
 const texts = loadSentences(written);
 
 /**
- * Sends the page that leads partners from an API key to production (decisions D2.7, D14.2). Its commands call this server, in
- * the programming language that the query `?code=` names.
+ * Sends the page that leads partners from an API key to production (decisions D2.7, D14.2). The page's commands call this
+ * server. The page's programs are in the language that the query `?code=` names.
  */
 export const sendGettingStarted: PageHandler = (c) => {
   const { service, options } = c.get("parts");
@@ -39,7 +39,7 @@ export const sendGettingStarted: PageHandler = (c) => {
   const page = (language: Language, { issuer, site }: Settings) => ({
     title: texts.title,
     description: texts.lead,
-    main: guide({
+    main: renderGuide({
       issuer,
       sandbox,
       offered: demo !== null,
@@ -52,15 +52,15 @@ export const sendGettingStarted: PageHandler = (c) => {
     scripts: ["getting-started/page.js"],
     styles: ["getting-started/page.css"],
   });
-  // A page with the demo key is for one reader.
+  // A page with the demo key is not cached, because only this caller may see the key.
   if (demo !== null) return sendFreshPage(c, about, page);
   // Browsers do not keep the page, because it contains the issuer's URL, which the operator can change at any time.
   return sendCachedPage(c, { ...about, name: code.id, cacheControl: "no-store" }, page);
 };
 
 /**
- * Causes an event for a made-up teacher when the page's button is pressed. Callers who are not offered the demo key get 404. So
- * do scripts of other sites, whose requests have their own `Origin`.
+ * Causes an event for a made-up teacher, for the page's button. A caller to whom the page does not show the demo key gets 404.
+ * A script of another site gets 404 too, because its request has that site's `Origin`.
  */
 export const causeSandboxEvent: PageHandler = async (c) => {
   const { demo, causeEvent } = c.get("parts").options;
@@ -91,7 +91,7 @@ function keyStateOf({ offered, sandbox }: steps.GuideValues): keyof typeof texts
   return sandbox ? "sandbox" : "live";
 }
 
-function listing(
+function renderListing(
   label: string,
   { id, caption, text }: { id?: string; caption: string | Markup; text: string },
 ): Markup {
@@ -100,24 +100,24 @@ function listing(
 `;
 }
 
-function run(step: steps.GuideStep, at: steps.GuideValues): Markup {
+function renderCommands(step: steps.GuideStep, at: steps.GuideValues): Markup {
   const text = steps.formatStepCommands(step, at);
-  return listing(texts.commands(step.replaceAll("-", " ")), {
+  return renderListing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,
     text,
   });
 }
 
-function example(kind: ExampleKind, at: steps.GuideValues): Markup {
+function renderExample(kind: ExampleKind, at: steps.GuideValues): Markup {
   const one = at.code[kind];
-  return html`${run(kind, at)}
+  return html`${renderCommands(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
-${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, text: one.source })}
+${renderListing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, text: one.source })}
 </details>`;
 }
 
-function guide(at: steps.GuideValues): Markup {
+function renderGuide(at: steps.GuideValues): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -168,14 +168,14 @@ const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideVal
   key: (
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
-${run("key", at)}
+${renderCommands("key", at)}
 ${raw(texts.agreed(at.sandbox))}`,
   call: (at) => html`${raw(texts.call(at.sandbox))}
-${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", at)}`}
-${example("ask", at)}
+${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${renderCommands("prepare", at)}`}
+${renderExample("ask", at)}
 ${raw(texts.envelope(at.query))}
-${run("retry", at)}
-${folded(texts.otherCalls, html`${raw(texts.lookups)}${run("other-calls", at)}`)}
+${renderCommands("retry", at)}
+${folded(texts.otherCalls, html`${raw(texts.lookups)}${renderCommands("other-calls", at)}`)}
 ${
   at.sandbox
     ? html`${folded(texts.teachers.title, teacherTable(statusExampleTeachers))}
@@ -183,35 +183,35 @@ ${folded(texts.teachers.traps, teacherTable(trapExampleTeachers))}`
     : ""
 }`,
   verify: (at) => html`${raw(texts.verify(at.query))}
-${example("verify", at)}
+${renderExample("verify", at)}
 ${folded(
   texts.ready.title,
   html`${raw(texts.ready.page(at.query))}
-${run("verify-tvs", at)}
+${renderCommands("verify-tvs", at)}
 ${raw(texts.ready.exitCodes)}
 ${raw(texts.ready.library)}
-${run("verify-library", at)}`,
+${renderCommands("verify-library", at)}`,
 )}
 ${raw(texts.keep(at.query))}`,
   events: (at) => html`${raw(texts.events(operatorOf(at)))}
-${run("watch", at)}
+${renderCommands("watch", at)}
 ${raw(texts.fetch(at.sandbox))}
-${example("events", at)}`,
+${renderExample("events", at)}`,
   webhook: (at) => html`${raw(texts.webhook(operatorOf(at)))}
-${example("receive", at)}
+${renderExample("receive", at)}
 ${raw(at.code.isServer ? texts.tryDelivery : texts.tryKept)}
-${run("delivery", at)}
+${renderCommands("delivery", at)}
 ${at.sandbox ? sandboxDelivery(at) : ""}
 ${raw(texts.webhookRules(at.query))}`,
   rotate: (at) => raw(texts.rotate(operatorOf(at))),
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 
-/** Explains deliveries from the sandbox. With shell commands nobody can receive them, so the page suggests another language. */
+/** Explains deliveries from the sandbox. Shell commands cannot receive a delivery, so the page suggests another language. */
 function sandboxDelivery(at: steps.GuideValues): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
-${isServer ? run("sandbox-delivery", at) : ""}`;
+${isServer ? renderCommands("sandbox-delivery", at) : ""}`;
 }
 
 function folded(title: string, content: Markup): Markup {

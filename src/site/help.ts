@@ -16,7 +16,7 @@ import { type SitePage, sendCachedPage } from "./shell.ts";
 const folder = "/v1/inter-agency/help/";
 const { manual } = englishTexts;
 
-/** Sends the contents of the operator's manual, whose topics `tvs help` prints too. */
+/** Sends the table of contents of the operator's manual. `tvs help` prints the same topics. */
 export const sendManualContents: PageHandler = (c) => sendCachedPage(c, { path: folder }, contentsPage);
 
 export const sendManualTopic: PageHandler = (c) => {

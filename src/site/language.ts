@@ -21,7 +21,7 @@ export type Language = {
   readonly asked?: boolean;
 };
 
-/** Makes the query with which a link keeps the page's `?lang=`; empty if the page's URL has none. */
+/** Makes the query of the page's links: `?lang=TAG` if the page's URL has this query, else empty. */
 export function formatLanguageQuery({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
@@ -37,7 +37,7 @@ export function pickLanguageTag(
   acceptLanguage: string | undefined,
   spoken: readonly string[] = Object.keys(languages),
 ): string {
-  // `parseAccept` sorts by q; with q=0 the browser excludes a language.
+  // `parseAccept` sorts by preference (`q`). A browser excludes a language by q=0.
   const accepted = parseAccept(acceptLanguage ?? "").filter(({ q }) => q > 0);
   const wanted = [...(asked === undefined ? [] : [asked]), ...accepted.map(({ type }) => type)];
   return wanted.map((tag) => spokenTag(tag, spoken)).find((tag) => tag !== null) ?? fallback;

@@ -23,7 +23,7 @@ export type ParsedSearchTerm =
   | { readonly term: string; readonly kind: TermKind }
   | { readonly term: string; readonly problem: (texts: SiteTexts["lookup"]) => string };
 
-/** Reads a term that a person has typed or pasted. A well-formed registration number is not corrected, because it may exist. */
+/** Corrects and classifies a typed search term. A well-formed registration number is not corrected, because it may exist. */
 export function parseSearchTerm(text: string): ParsedSearchTerm {
   const clean = cleanTerm(text);
   const term = canonicalRegNo(clean) === null ? correctTypingErrors(clean) : clean;
@@ -44,14 +44,14 @@ export function parseSearchTerm(text: string): ParsedSearchTerm {
 
 /**
  * Makes the link that looks a term up. Links end up in histories, logs and messages, so they contain no personal data.
- * @returns null if the term is personal, or may be: ten digits can be a phone number without its zero
+ * @returns null if the term is or may be personal: ten digits can be a phone number without its first zero
  */
 export function formatLookupLink(term: string, kind: TermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
   return canShowTerm(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
 
-/** True if the page may show the term again. A mistyped term may be a personal number, an e-mail address or a name. */
+/** Decides whether the page may repeat a term. A mistyped term can be a personal number, an e-mail address or a name. */
 export function canShowTerm(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
   return term.includes("/") || termKindOf(term) === "tId";
@@ -64,7 +64,7 @@ export type LookupFormState = {
   readonly error?: string;
 };
 
-/** Makes the search form. It is sent by POST, so that no URL, history or log contains the term. */
+/** Makes the search form, which is sent by POST, so that no URL, history or log contains the term. */
 export function renderLookupForm(
   texts: SiteTexts["lookup"],
   { action, term = "", error }: LookupFormState,
@@ -115,7 +115,7 @@ type Verdict = {
   readonly means: readonly string[];
 };
 
-/** Makes the headline and the sentences of an answer. They reveal no more of a licence than the JSON of the public lookup. */
+/** Makes the headline and sentences of an answer, which reveal no more about a licence than the public lookup's JSON. */
 export function describeLookupVerdict(answer: PublicAnswer, { lookup: texts, locale }: SiteTexts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
@@ -171,7 +171,7 @@ ${answer.found ? "" : likelyNumber(answered)}
 <h2>${answer.found ? lookup.facts : lookup.thisLookup}</h2>
 <dl class="facts">
 ${answer.found ? factsOf(answer, texts) : ""}
-${given(answered)}
+${lookupFacts(answered)}
 </dl>
 <h2>${lookup.means}</h2>
 ${list(means)}
@@ -183,7 +183,7 @@ ${answer.found ? wrongRecord(answered) : ""}
 <h2>${lookup.keep}</h2>
 <p>${lookup.keepHow}</p>
 <p><button type="button" id="print" hidden>${lookup.print}</button></p>
-${sharing(answered)}
+${shareLink(answered)}
 <h2>${lookup.again}</h2>
 ${renderLookupForm(lookup, answer.found ? { action: form.action } : form)}
 </div>
@@ -211,7 +211,7 @@ function explained(value: string, meaning: string | undefined): Markup | string 
   return meaning === undefined ? value : html`${value}<small>${meaning}</small>`;
 }
 
-/** Explains how to have a record corrected, if the operator's settings have a URL or an e-mail address for it. */
+/** Explains how to have a record corrected, if the operator's settings have a URL or an e-mail address for reports. */
 function wrongRecord({ settings: { site }, texts: { lookup } }: Answered): Markup | string {
   const { reportUrl, contact } = site;
   if (reportUrl === null && contact.email === undefined) return "";
@@ -266,8 +266,8 @@ function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   return [fact(lookup.photo, html`${link}<small>${lookup.photoHint}</small>`)];
 }
 
-/** Makes the facts of the lookup: the term and the time, so that a printed answer has both. */
-function given({ answer, asked, texts, settings: { timeZone } }: Answered): Markup[] {
+/** Shows the search term and the time of the lookup, so that a printed answer has both. */
+function lookupFacts({ answer, asked, texts, settings: { timeZone } }: Answered): Markup[] {
   const { lookup, locale } = texts;
   const { verifiedAt } = answer;
   const time = html`<time datetime="${verifiedAt}">${timeInWords(verifiedAt, locale, timeZone)}</time>`;
@@ -279,8 +279,8 @@ function given({ answer, asked, texts, settings: { timeZone } }: Answered): Mark
   return [fact(lookup.asked, shown), fact(lookup.answered, time)];
 }
 
-/** Makes the link to this answer. After a personal term, the link has the teacher id, which the answer shows anyway. */
-function sharing({ answer, asked, texts }: Answered): Markup {
+/** Makes the link to this answer. If the term is personal, the link has the teacher id, which the answer shows anyway. */
+function shareLink({ answer, asked, texts }: Answered): Markup {
   const { lookup } = texts;
   const tId = answer.found ? answer.tId : null;
   const byId = tId === null ? null : formatLookupLink(tId, termKindOf(tId));
@@ -289,7 +289,7 @@ function sharing({ answer, asked, texts }: Answered): Markup {
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
 }
 
-/** A cache by locale and time zone, because making an `Intl.DateTimeFormat` is slow. */
+/** The formats by locale and time zone, kept because making an `Intl.DateTimeFormat` is slow. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 const toSecond = {

@@ -23,12 +23,12 @@ type PageContext = Context<HonoEnv>;
 type Lookup = SiteTexts["lookup"];
 type Part = (texts: SiteTexts) => Pick<SitePage, "title" | "description" | "main">;
 
-/** Shows the form, or answers a link (decision D8.1). The page shares answers and limit with `/teacher/verify-license`. */
+/** Sends the form, or the answer to a link (decision D8.1). Answers and rate limit are those of `/teacher/verify-license`. */
 export const sendLookupPage = orFailurePage((c) => {
   const { regNo, tId } = c.req.query();
   if (regNo !== undefined) return answerLink(c, regNo, "regNo");
   if (tId !== undefined) return answerLink(c, tId, "tId");
-  // Only the page without an answer has a description: no other page of the lookup may be in search engines.
+  // Only the page without an answer has a description, because search engines may index no other page of the lookup.
   return send(c, 200, ({ lookup }) => {
     const { title, lead: description } = lookup;
     return { title, description, main: renderLookupFormPage(lookup, formOf(c)) };
@@ -58,14 +58,14 @@ function orFailurePage(handler: PageHandler): PageHandler {
   };
 }
 
-/** Answers a link with a term in its query. A term that may be a NIN gets 400, because URLs must not contain one. */
+/** Answers a request with a term in the URL's query. A term that may be a NIN gets 400, because no URL may contain a NIN. */
 function answerLink(c: PageContext, text: string, expected: TermKind) {
   const asked = parseSearchTerm(text);
   if ("problem" in asked || asked.kind !== expected) return refuse(c, 400, ({ linkWrong }) => linkWrong);
   return answer(c, () => asked);
 }
 
-/** Looks a term up. The lookup is counted before `read`, so that a caller above the limit costs no more work. */
+/** Looks a term up and sends the answer. A lookup is counted before `read` runs, so that a refused caller costs little. */
 async function answer(c: PageContext, read: () => ParsedSearchTerm | Promise<ParsedSearchTerm>) {
   const { service, limit } = c.get("parts");
   const caller = limit(c);

@@ -14,7 +14,7 @@ import { htmlContentType, renderPreviewTags, setSecurityHeaders } from "./shell.
 const { shell, service: serviceName } = englishTexts;
 const preview = renderPreviewTags(shell.reference, shell.referenceAbout);
 
-/** Options with which Scalar makes no request to another host and links to none. */
+/** Options that keep Scalar from requests and links to other hosts. */
 const withoutElsewhere = {
   withDefaultFonts: false,
   telemetry: false,
@@ -25,7 +25,7 @@ const withoutElsewhere = {
   externalUrls: { dashboardUrl: "", registryUrl: "", proxyUrl: "", apiBaseUrl: "" },
 } as const;
 
-/** Makes the page's CSP directives: requests to this service only. Inline styles are allowed, because Scalar's lack the nonce. */
+/** Allows requests to this service only. Inline styles are allowed, because Scalar does not give its styles the nonce. */
 function cspDirectivesOf(nonce: string) {
   return {
     "script-src": ["'self'", `'nonce-${nonce}'`],
@@ -47,7 +47,7 @@ export const sendApiReference: PageHandler = async (c) => {
     nonce,
     pageTitle: [shell.reference, serviceName, ...(site.name === null ? [] : [site.name])].join(" – "),
     url: "openapi.json",
-    // A relative URL, so that the page's calls go to the host that it was loaded from.
+    // The URL is relative, so that the page's calls go to the host from which the page was loaded.
     servers: [{ url: new URL(issuer).pathname }],
     theme: "default",
     customCss: `${css}${site.accent === null ? "" : `:root { --brand: ${site.accent}; }`}`,

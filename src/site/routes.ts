@@ -15,8 +15,8 @@ import { sendVerifyPage, sendVerifyPageFile, sendVerifyPageWorker } from "./veri
 
 const api = "/v1/inter-agency";
 
-/** Redirects to a URL relative to the requested one, because a proxy may serve the site under a path of its own. */
-const leadTo =
+/** Makes a handler that redirects to a relative URL, because a proxy may add a path before the paths of the site. */
+const redirectTo =
   (target: string, status: 302 | 308 = 302): PageHandler =>
   (c) =>
     c.redirect(target, status);
@@ -25,22 +25,22 @@ export const pageRoutes = new Hono<HonoEnv>()
   .get("/", sendLookupPage)
   .post("/", answerLookupForm)
   .get("/verify-envelope", sendVerifyPage)
-  .get("/docs", leadTo("v1/inter-agency/docs"))
-  .get(api, leadTo("inter-agency/docs"))
-  .get(`${api}/`, leadTo("docs"))
+  .get("/docs", redirectTo("v1/inter-agency/docs"))
+  .get(api, redirectTo("inter-agency/docs"))
+  .get(`${api}/`, redirectTo("docs"))
   .get(`${api}/docs`, sendApiReference)
   .get(`${api}/openapi.json`, sendOpenApiDocument)
   .get(`${api}/getting-started`, sendGettingStarted)
   .post(`${api}/getting-started/events`, causeSandboxEvent)
-  .get(`${api}/help`, leadTo("help/", 308))
+  .get(`${api}/help`, redirectTo("help/", 308))
   .get(`${api}/help/`, sendManualContents)
   .get(`${api}/help/:topic`, sendManualTopic);
 
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
 
 /**
- * The texts of robots.txt by kind of key. A live service keeps crawlers from the API only: crawlers may load an answer's page,
- * because only there do they read `noindex`. A sandbox refuses crawlers everything.
+ * The text of robots.txt for a live service and for a sandbox (`test`), which excludes crawlers from every URL. A live service
+ * excludes crawlers from the API only: a crawler must load an answer's page to find `noindex` in it.
  */
 const robots = {
   live: "User-agent: *\nDisallow: /teacher/\nDisallow: /v1/inter-agency/log/\n",
@@ -49,7 +49,7 @@ const robots = {
 
 const plainText = "text/plain; charset=utf-8";
 
-/** The time from now to `Expires` of security.txt. RFC 9116 recommends less than a year. */
+/** How long security.txt is valid, in milliseconds. RFC 9116 recommends less than a year. */
 const securityTextLifeMs = 180 * 86_400_000;
 
 /** Makes the text of security.txt (RFC 9116). @returns null if the site has no e-mail address, HTTPS URL or phone number */
@@ -61,7 +61,7 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
     ...(phone === undefined ? [] : [formatTelephoneLink(phone)]),
   ];
   if (contacts.length === 0) return null;
-  // Midnight, so that the text and its entity tag are the same all day.
+  // The time is midnight, so that the text and its entity tag are the same all day.
   const expires = `${new Date(now + securityTextLifeMs).toISOString().slice(0, 10)}T00:00:00Z`;
   const lines = [...contacts.map((contact) => `Contact: ${contact}`), `Expires: ${expires}`];
   return [...lines, "Preferred-Languages: en", `Canonical: ${issuer}/.well-known/security.txt`, ""].join(

@@ -11,7 +11,7 @@ import type { HonoEnv } from "../http/context.ts";
 import { allLanguages, formatLanguageQuery, type Language, pickLanguage } from "./language.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
-/** HTML whose inserted values the `html` tag of hono/html has escaped. */
+/** HTML in which the `html` tag of hono/html has escaped the inserted values. */
 export type Markup = ReturnType<typeof html>;
 
 const drawing =
@@ -61,7 +61,7 @@ ${links.length === 0 ? "" : html`<ul class="nav">${links.map((one) => html`<li>$
 
 export type SitePage = {
   readonly language: Language;
-  /** The path of the page in the app, with `/` first; links are relative to it. */
+  /** The page's path in the app, which begins with `/`. The page's links are relative to this path. */
   readonly path: string;
   /** The title without the service's name, which the frame adds. */
   readonly title: string;
@@ -101,7 +101,7 @@ function contentSecurityPolicy(cspDirectives: CspDirectives): string {
   return written.join("; ");
 }
 
-/** The policy of a page without inline scripts and styles: all of them are files of this service. */
+/** The policy of a page whose scripts and styles are all files of this service, and never inline. */
 export const ownFilesCsp = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
@@ -125,12 +125,12 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** More folders than any page's path has. Without the bound, a URL of thousands of slashes would lengthen every link. */
-const deepest = 16;
+/** More folders than any page's path has. Without this limit, a URL of thousands of slashes would lengthen every link. */
+const maxFolders = 16;
 
 /** Makes the relative path from a page to the site's root: `../../` for `/v1/a/b`. */
 export function pathToRoot(path: string): string {
-  return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
+  return "../".repeat(Math.min(maxFolders, Math.max(0, path.split("/").length - 2))) || "./";
 }
 
 function pageFrame(page: SitePage): Markup {
@@ -175,7 +175,7 @@ ${languageChoice(language)}
 `;
 }
 
-/** Makes the meta elements from which search engines and messengers show a page. */
+/** Makes the meta elements from which search engines and messengers make a preview of the page. */
 export function renderPreviewTags(title: string, description: string): Markup {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
@@ -218,7 +218,7 @@ type About = {
 
 export const htmlContentType = "text/html; charset=utf-8";
 
-/** Sets the headers of every page. @returns the reader's language, and the function that makes the page's HTML */
+/** Sets the headers that all pages have. @returns the reader's language, and the function that makes the page's HTML */
 function beginPage(c: Context<HonoEnv>, { path, cspDirectives }: About) {
   const language = languageOf(c);
   setSecurityHeaders(c, cspDirectives);
@@ -240,7 +240,7 @@ export async function sendFreshPage(
   return sendText(c, await frame(part(language, settings), settings), { type: htmlContentType, status });
 }
 
-/** Sends a page from the cache of pages, which has one copy per path, `name` and language. */
+/** Sends a page from the cache, which has one copy per path, `name` and language. `part` makes a page that is not cached. */
 export async function sendCachedPage(
   c: Context<HonoEnv>,
   { name = "", cacheControl, ...about }: About & { readonly name?: string; readonly cacheControl?: string },

@@ -58,7 +58,7 @@ type EnvelopeForm = {
 
 const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
-/** Makes the page's main part. The script shows `#tool`. The outcome is above the form, so that its notes are read first. */
+/** Makes the page's main part. The script unhides `#tool`. A result is above the form, so that the reader sees it first. */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, script, integrity } = form;
   const { needsScript } = texts;
@@ -156,8 +156,8 @@ ${control}</div>`;
 }
 
 /**
- * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). It fetches the keys
- * from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
+ * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). The page fetches
+ * the keys from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
  */
 export const sendVerifyPage: PageHandler = (c) => {
   const pasted = c.req.query("keys") === "pasted";
@@ -187,7 +187,7 @@ const loadWorker = loadOnce(async () => {
   return compressDocument(worker.default, "text/javascript; charset=utf-8");
 });
 
-/** Sends the service worker's script. It is in the page's folder, because a worker controls only URLs below its folder. */
+/** Sends the service worker's script, from the page's folder: a worker controls only URLs below the folder of its script. */
 export const sendVerifyPageWorker: PageHandler = async (c) => {
   c.header("Content-Security-Policy", "default-src 'none'; connect-src 'self'");
   return sendDocument(c, await loadWorker(), "no-cache");

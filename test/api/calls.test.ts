@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
-import type { Call } from "../../src/domain/calls.ts";
+import type { LoggedCall } from "../../src/domain/calls.ts";
 import { beginCallTrace } from "../../src/http/context.ts";
 import type { HttpApp } from "../../src/http/serve.ts";
 import { configureLog } from "../../src/logger.ts";
@@ -10,17 +10,17 @@ import { knownTeacher, openTestService, type PartnerName, sharedTestService } fr
 
 const world = sharedTestService();
 let app: HttpApp;
-let calls: Call[] = [];
+let calls: LoggedCall[] = [];
 let keyId: string;
 
 beforeAll(() => {
   keyId = (world.keyOf("full") ?? "").slice("tvs_live_".length, "tvs_live_".length + 12);
 });
 
-// Each test has a public limit of its own.
+// Each test starts with an unused limit of public lookups.
 beforeEach(async () => {
   calls = [];
-  const service = { ...world.service, onCall: (call: Call) => void calls.push(call) };
+  const service = { ...world.service, onCall: (call: LoggedCall) => void calls.push(call) };
   app = createApp(service, { publicPerMinute: 1, trustedProxies: [] });
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Call } from "../../src/domain/calls.ts";
+import type { LoggedCall } from "../../src/domain/calls.ts";
 import { publicCodeOf } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
 import { type ApiErrorCode, errorCodes } from "../../src/partner/error-codes.ts";
@@ -18,7 +18,7 @@ const situations = codes.flatMap((code) =>
   Object.entries(errorSituations[code]).map(([what, cause]) => [code, what, cause] as const),
 );
 const waitingHelps = /^(?:429|503|409 (?:IDEMPOTENCY_KEY_IN_USE|DELIVERY_UNDER_WAY)) ?/;
-/** What is refused before there is a request: no call, and nobody's `Accept`. */
+/** Codes that the listener answers before the app gets a request: no call is observed, and `Accept` is not read. */
 const beforeCalls = /^REQUEST_MALFORMED$/;
 
 test.each(situations)("the service refuses with %s in this case: %s", async (code, what, cause) => {
@@ -42,10 +42,10 @@ test.each(situations)("the service refuses with %s in this case: %s", async (cod
     const ids = [plain, refusedForm, problem].map((response) => response?.headers.get("X-Request-Id"));
     const last = ids.map((id) => on.calls.find(({ requestId }) => requestId === id));
     expect(last.map((call) => [call?.error, call?.status])).toEqual(new Array(3).fill([code, status]));
-    const { route, method } = last[0] as Call;
+    const { route, method } = last[0] as LoggedCall;
     if (isDescribed(route)) expect(codesOf(route, method, status)).toContain(code);
   }
-  // What people are shown, and the health document, have forms of their own.
+  // Pages and the health document do not have the body of a refusal.
   if (what === "on the page" || what === "a health probe that fails") return;
   const told = await Promise.all([plain, refusedForm].map((response) => response?.json()));
   for (const one of told) {

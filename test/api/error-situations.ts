@@ -1,6 +1,6 @@
-/** Every code of the API with the situations that give it: a code without one does not compile. */
+/** Lists the situations that cause each error code of the API. The compiler refuses a code without an entry. */
 import { createApp } from "../../src/app.ts";
-import type { Call } from "../../src/domain/calls.ts";
+import type { LoggedCall } from "../../src/domain/calls.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createIdempotentRunner } from "../../src/domain/idempotency.ts";
@@ -19,7 +19,7 @@ type Asked = {
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
   readonly from?: string;
-  /** What of the service is another one. */
+  /** Parts that replace those of the service. */
   readonly but?: Partial<Service>;
 };
 
@@ -32,8 +32,8 @@ export async function openSituations() {
   const { operator, service } = world;
   const { partners } = operator.stores;
   const now = service.clock.now();
-  const calls: Call[] = [];
-  const observed = { ...service, onCall: (call: Call) => void calls.push(call) };
+  const calls: LoggedCall[] = [];
+  const observed = { ...service, onCall: (call: LoggedCall) => void calls.push(call) };
 
   async function partner(partnerId: string, changes: Partial<Partner>, expiresAt: number | null = null) {
     const like = { scopes: ["eligibility", "batch"], perMinute: 1_000, perDay: 1_000 } as const;
@@ -55,7 +55,7 @@ export async function openSituations() {
     unknown: mintApiKey("nobody", { kind: "live", secrets: operator.secrets, now }).text,
     sandbox: mintApiKey("nobody", { kind: "test", secrets: operator.secrets, now }).text,
   };
-  // Nothing is sent, so that each delivery is where a situation puts it.
+  // Webhooks are held, so that each delivery stays in the state that a situation gives it.
   await operator.stores.settings.write({ hold_webhooks: "true" });
   const { webhooks } = operator.stores;
   const hooks = { webhooks, partners, secrets: operator.secrets, clock: service.clock };
@@ -74,11 +74,11 @@ export async function openSituations() {
     const method = asked.method ?? (sent === undefined ? "GET" : "POST");
     const init: RequestInit = { method, headers, ...(sent === undefined ? {} : { body: sent }) };
     const response = await sendToApp(app, path, init, from);
-    // The limit is the app's own: the second lookup is beyond it.
+    // Each app has its own limit of one public lookup, so the second lookup is refused.
     return response.ok && from !== undefined ? sendToApp(app, path, init, from) : response;
   }
 
-  /** What a listener answers to bytes. */
+  /** Sends bytes to a listener, and returns its answer. */
   async function send(bytes: string): Promise<Response> {
     const listener = await serve(world.app, { host: "127.0.0.1", port: 0 });
     try {
@@ -183,7 +183,7 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   },
   IDEMPOTENCY_KEY_INVALID: { "half of a quoted string": withHeaders({ "Idempotency-Key": '"k' }) },
   IDEMPOTENCY_KEY_IN_USE: {
-    // Two seconds of real time: that is how long a duplicate waits for the call that is still running.
+    // Takes two seconds, because a duplicate waits that long for the first call.
     "the first call is still running": async ({ ask, keys, world: { operator, service } }, headers) => {
       const idempotency = createIdempotentRunner(
         operator.stores.idempotencyStore,

@@ -25,7 +25,7 @@ async function addLog(stores: TestStores) {
   const { kid } = (await fillRing(stores.keys, 0)).active;
   const writer = createLogWriter({ store, pinned: aPinnedCheckpoint(), secrets, clock });
   let made = 0;
-  /** Attests so many calls more. @returns the signed texts */
+  /** Adds the attestations of this many calls. @returns their JWS texts */
   async function grow(calls: number): Promise<string[]> {
     const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));
     await attest(stores.driver, more);

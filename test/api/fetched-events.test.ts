@@ -9,7 +9,7 @@ type Page = { data: WebhookEvent[]; iterator: string | null; done: boolean };
 
 const world = sharedTestService();
 
-/** Adds teachers. Each causes two events: the licence's, then the certificate's. */
+/** Adds teachers. Each teacher causes two events, first of the licence, then of the certificate. */
 const register = (...regNos: string[]) =>
   world.operator.stores.teachers.apply(regNos.map((regNo) => aTeacherWrite(regNo)));
 
@@ -47,11 +47,11 @@ test("every partner fetches each event once, in order, page by page, while other
   for (const audience of ["full", "unscoped"] as const)
     expect(ids(await fetchPage("limit=500", audience))).toEqual([...ids(first), ...ids(last)]);
   expect([first.iterator, last.iterator]).toEqual([ids(first).at(-1), ids(last).at(-1)] as string[]);
-  // Each is what a webhook delivers.
+  // Each fetched event has the members of a webhook's body.
   expect(Object.keys(first.data[0] ?? {})).toEqual(["eventId", "eventType", "occurredAt", "data"]);
 });
 
-test("a wrong limit or cursor of /events gets 400, and each page costs one call of the minute's quota", async () => {
+test("a request for events with a wrong limit or cursor gets 400, and each page costs one call of the minute quota", async () => {
   const bad = [
     ...["0", "501", "-1", "1.5", "1e999", "x", ""].map((limit) => `limit=${limit}`),
     ...["x", "", "%00", "7"].map((after) => `after=${after}`),
@@ -85,10 +85,10 @@ test("a cursor gets 410 EVENTS_GONE if its event was deleted or belongs to anoth
   expect(await refusal(`after=${first.iterator}`)).toMatchObject({ status: 410, code: "EVENTS_GONE" });
   const left = await fetchPage();
   expect(left.data).toHaveLength(6);
-  // A partner whose last event is still kept misses nothing.
+  // If the event of its cursor still exists, a partner misses no later event.
   expect((await fetchPage(`after=${second.iterator?.toUpperCase()}`)).data).toEqual(left.data.slice(1));
 
-  // After a restore another event has the number of one that was lost.
+  // After a restore, a new event may have the number of a lost event, but never its id.
   const other = "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3";
   const [next = ""] = left.data.map(({ eventId }) => eventId);
   await driver.batch([bind("UPDATE events SET event_id = ? WHERE event_id = ?", [other, next])]);

@@ -7,7 +7,7 @@ beforeAll(async () => {
   const { partners, settings } = world.operator.stores;
   for (const partnerId of ["full", "unscoped", "spent"])
     await partners.update({ partnerId, perMinute: 5_000, perDay: 5_000 });
-  // Nothing is sent, so that each delivery is where the test puts it.
+  // Webhooks are held, so that each delivery stays in the state that the test gives it.
   await settings.write({ hold_webhooks: "true" });
   await world.service.configuration.refresh();
 });
@@ -58,7 +58,7 @@ test("a partner lists only its own deliveries, page by page, and can send one of
   expect(ids(await page("state=dead"))).toEqual([]);
   for (const query of ["state=x", ...["", "x", "0", "-1", "1.5", "1e9"].map((after) => `after=${after}`)])
     expect(await refused(ask(`/deliveries?${query}`, { as }))).toEqual([400, "REQUEST_INVALID"]);
-  // A cursor of another partner opens nothing of that partner's.
+  // A cursor of another partner shows none of that partner's deliveries.
   expect(ids((await ask(`/deliveries?after=${first.iterator}`)).answer)).toEqual([]);
 
   const [newest = ""] = made;
@@ -78,9 +78,9 @@ test("a partner lists only its own deliveries, page by page, and can send one of
     attemptList: [{ number: 1, status: 503, outcome: "BAD_STATUS" }],
   });
   expect(shown).not.toHaveProperty("body");
-  // What is due already is so: a loop of such calls leaves nothing behind.
+  // A retry of a delivery that is due already changes nothing.
   expect((await retry()).answer).toEqual(shown);
-  // What a partner sends again is its own affair, and no operator's change.
+  // A partner's retry is not recorded among the changes, which are the operator's.
   const recorded = await stores.changes.list({ limit: 999 });
   expect(recorded.filter(({ action }) => action === "retried")).toEqual([]);
   for (const id of ["x", "%00", "00000000-0000-7000-8000-000000000001", newest]) {

@@ -9,7 +9,7 @@ const question = { identifier: { tId: 204417 }, purpose: "SCHOOL_EMPLOYMENT_VERI
 type Name = "full" | "spent" | "unscoped" | "other";
 
 type World = TestService & {
-  /** Sends a check with the keys of two partners. `change` is done before the body arrives. */
+  /** Sends a check with the keys of two partners, and calls `change` before the body arrives. */
   send(keys: { bearer: Name; header: Name }, change: () => unknown, body?: object): Promise<Response>;
 };
 
@@ -43,7 +43,7 @@ async function withService(act: (world: World) => Promise<void>, clock = aClock(
   }
 }
 
-test("a call that ends after its minute and day have ended reports the minute and day that it was charged to", () => {
+test("a call that runs past midnight reports the quota of the minute and day that it was charged to", () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
   return withService(async ({ operator, send }) => {
     const { status, headers } = await send({ bearer: "full", header: "other" }, () => clock.add(20));
@@ -95,7 +95,7 @@ test("X-RateLimit-Remaining is exact in answers, replays and every kind of refus
     expect(await check(question, "k")).toEqual([200, 5]);
     expect(await lacking()).toEqual([403, 5]);
     expect(await check({ ...question, purpose: refusedPurpose })).toEqual([403, 4]);
-    // A malformed request is refused for its form before its purpose is compared.
+    // The form of a request is checked before its purpose.
     const malformed = { identifier: { nin: "7" }, purpose: refusedPurpose };
     expect(await check(malformed)).toEqual([400, 3]);
     expect(await check({ ...question, context: {} }, "k")).toEqual([422, 2]);

@@ -30,7 +30,7 @@ test("a cached document is made once for each name, and again after the issuer h
   ]);
 });
 
-test("a kept document that could not be made is made at the next request", async () => {
+test("a cached document that could not be made is made again at the next request", async () => {
   const kept = createDocumentCache({ current: () => settingsOf("https://one.example") });
   let tries = 0;
   const get = () =>

@@ -23,7 +23,7 @@ async function lookUpAll(asked: readonly (readonly [Way, string])[]): Promise<nu
   return statuses;
 }
 
-test("public lookups by NIN, e-mail or phone have a third of the limit, shared by page, API and HEAD", async () => {
+test("public lookups by NIN, e-mail or phone have a third of the limit, which page, API and HEAD requests share", async () => {
   world = await openTestService({ publicPerMinute: 9 });
   const { regNo, nin } = knownTeacher;
   const personal = [
@@ -63,7 +63,7 @@ test("calls to the evidence log's routes share the limit of public lookups and g
   expect((await world.call("/v1/inter-agency/log/key", { from: "192.0.2.2" })).status).toBe(200);
 });
 
-test("an answer about a found teacher may be cached by the caller alone, for a day, and other answers may not", async () => {
+test("an answer about a found teacher may be cached by the caller alone, for a day, and no other answer may be cached", async () => {
   world = await openTestService();
   const cached = async (term: string) =>
     (await world.call(`${path}?searchTerm=${term}`)).headers.get("Cache-Control");

@@ -15,7 +15,7 @@ async function read(body: BodyInit | null): Promise<unknown> {
 const twice = { code: "BODY_NOT_JSON", message: "the body has a member twice" };
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
-test("readBody returns the checked value and the unchanged body, unknown members included", async () => {
+test("readJsonBody returns the checked value, and the unchanged body with its unknown members", async () => {
   expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
     value: { nin: "12345678901" },
     raw: { nin: "12345678901", x: [1] },

@@ -66,7 +66,7 @@ test("a partner reads only its own watch list, page by page, while the list chan
   const last = await page(`?limit=2&after=${second.iterator}`);
   expect([last.data, last.done]).toEqual([regNos(4, 2), true]);
   expect(await page(`?after=${last.iterator}`)).toEqual({ data: [], iterator: last.iterator, done: true });
-  // A cursor opens nothing of another partner's list.
+  // A cursor of another partner shows no number of that partner's list.
   expect(await page("?after=N/O/N/22", "unscoped")).toMatchObject({ data: ["O/T/H/ER"], done: true });
   expect((await page("?after=x")).statusCode).toBe(400);
   expect((await page("", "unscoped")).data).toEqual(["O/T/H/ER"]);

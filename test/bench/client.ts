@@ -18,7 +18,7 @@ const differentItems = 20_000;
 
 type Connection = {
   socket: Socket<Connection> | null;
-  /** When the request under way was sent; null if none is under way. */
+  /** The time at which the request under way was sent; null if none is under way. */
   sinceMs: number | null;
   received: Buffer | null;
 };

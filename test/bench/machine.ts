@@ -33,7 +33,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** How fast OpenSSL makes RSA-2048 signatures on this machine now. */
+/** OpenSSL's speed of RSA-2048 signatures on this machine at this time. */
 export type MachineLimit = {
   /** Signatures per second on all cores; fewer if other programs use the cores. */
   readonly perSecond: number;

@@ -129,7 +129,7 @@ test("no check fails during rotations, and every envelope's key is in the key se
   const callers = Promise.all(rounds.map((_, number) => caller(number)));
   const kids = new Set([await activeKid()]);
   const made: string[] = [];
-  // A large key takes its time to make, and the old one signs on until the commit: that has to stay good.
+  // Making a large key takes long. Until the commit the old key signs, and its envelopes must verify.
   for (const bits of ["3072", "2048"]) {
     const { activeKid, pendingKid } = await rotateNow("--bits", bits);
     kids.add(activeKid);
@@ -156,7 +156,7 @@ test("no check fails during rotations, and every envelope's key is in the key se
   expect(offline.code).toBe(0);
 });
 
-test("the pending key signs after a compromise, the key set lacks the old key, and the key history names it", async () => {
+test("a compromised key is replaced by the pending key, leaves the key set, and stays in the key history", async () => {
   const before = await list();
   const [active, pending] = [kidOf(before, "active"), kidOf(before, "pending")];
   const stolen = await envelope();

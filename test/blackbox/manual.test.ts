@@ -99,7 +99,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A partner's check at the service that runs, kept as `envelope.json`. */
+/** Sends a partner's check to the running service, and saves the answer as `envelope.json`. */
 async function ask(): Promise<void> {
   const response = await shell.check(apiKey);
   const text = await response.text();
@@ -109,7 +109,7 @@ async function ask(): Promise<void> {
   await shell.set("REQUEST_ID", response.headers.get("X-Request-Id") ?? "");
 }
 
-/** A partner's list, answered by the service that runs, kept as `statement.json`. */
+/** Sends a partner's list to the running service, and saves the statement as `statement.json`. */
 async function askForList(): Promise<void> {
   const response = await fetch(`${shell.services.at(-1)?.url}/v1/inter-agency/rosters`, {
     method: "POST",
@@ -132,7 +132,7 @@ async function keepCode(): Promise<void> {
 
 const jsonOf = async (command: string) => JSON.parse((await shell.run(`${command} --json`)).stdout);
 
-/** A service whose key a board knows. */
+/** Starts a service, and sets the variable ACTIVE_KID, by which the commands name the service's signing key. */
 async function serveWithKnownKey(): Promise<void> {
   await shell.serve("tvs serve --issuer https://verify.example.org --status-list on");
   await ask();
@@ -140,7 +140,7 @@ async function serveWithKnownKey(): Promise<void> {
   await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
 }
 
-/** The preparation that each page of the manual needs. */
+/** Prepares the folder for the pages of the manual that need a service, files or variables. */
 const before: Readonly<Record<string, () => Promise<void>>> = {
   register: async () => {
     // The first lines of this page import a file into a sandbox.
@@ -195,7 +195,7 @@ const after: Readonly<Record<string, (ended: CommandExit) => Promise<unknown>>> 
   },
 };
 
-/** Runs one line to its end. @returns what it said */
+/** Runs one line to its end. @returns its output */
 async function ended(line: string): Promise<CommandExit> {
   const [other, first] = Object.entries(shellOf).find(([words]) => line.startsWith(words))?.[1] ?? [
     "bash",
@@ -207,7 +207,7 @@ async function ended(line: string): Promise<CommandExit> {
 }
 
 async function started(line: string): Promise<CommandExit> {
-  // One service owns a database.
+  // Only one service can open a database file, so the others stop first.
   await shell.stopServices();
   await shell.serve(line);
   return { code: 0, stdout: "", stderr: "" };
@@ -216,7 +216,7 @@ async function started(line: string): Promise<CommandExit> {
 test("every command line of the manual does what the manual says, or is listed with the reason why it is not run", async () => {
   const left = new Set(Object.keys(notRun));
   const reasonOf = (line: string) => Object.keys(notRun).find((words) => line.startsWith(words));
-  // Whether a line is named although no page has it does not depend on which pages are run here.
+  // All pages are searched, also those that are not run here, so that `notRun` names no line that no page has.
   for (const { name } of manualTopics)
     for (const line of readPrintedLines(`data/help/${name}.md`)) left.delete(reasonOf(line) ?? "");
   expect([...left]).toEqual([]);

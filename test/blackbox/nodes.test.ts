@@ -33,7 +33,7 @@ function ask(node: ClusterNode, path: string, init: RequestInit = {}): Promise<R
   return fetch(node.url + path, { ...init, headers, keepalive: false });
 }
 
-/** A partner whom all nodes know, and its checks. */
+/** Adds a partner, and waits until all nodes know it. @returns the partner, with a function that sends its checks */
 async function addPartner() {
   const id = `agency-${++partners}`;
   const headers = { Authorization: `Bearer ${await addPartnerTo(cluster.register, id, 100_000)}` };
@@ -84,7 +84,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       const killedAt = performance.now();
       for (const node of others) node.signal("SIGCONT");
       await until(() => others.some((node) => node.stderr().includes("this service leads")), testTimeoutMs);
-      // The lease of fifteen seconds, and the next look at it.
+      // The killed leader's lease has to end first. Then another node leads within two seconds.
       expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
       for (const node of others) expect((await partner.check(node)).status).toBe(200);
       await until(() => received.length === 2, 2 * testTimeoutMs);

@@ -76,7 +76,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
 
   const cwd = async () => (await readFile(join(state, "cwd"), "utf8")).trim();
 
-  /** `tvs serve …`, on free ports and until {@link stopServices}, so that documents can be run side by side. */
+  /** Runs a `tvs serve` line on free ports, so that documents can be run side by side. {@link stopServices} ends it. */
   async function serve(line: string): Promise<Service> {
     const words = asRun(line)
       .replace(/^(?:\.\/)?tvs serve/, "")

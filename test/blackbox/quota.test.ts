@@ -30,7 +30,7 @@ function figures(response: Response): Figures {
 const dayEnd = () => Math.floor(Date.now() / 86_400_000) * 86_400 + 86_400;
 const minuteEnd = () => Math.floor(Date.now() / 60_000) * 60 + 60;
 
-/** [status, remaining] of one check. */
+/** Sends one check. @returns its status and X-RateLimit-Remaining */
 async function check(partner: Partner, headers: Record<string, string> = {}): Promise<[number, number]> {
   const { status, remaining } = figures(await partner.check({ tId }, "GENERAL_PUBLIC_VERIFICATION", headers));
   return [status, remaining];
@@ -55,7 +55,7 @@ test("X-RateLimit-Limit, Remaining and Reset are exact from the first to the las
   expect(Math.abs(body.retryAfterSeconds - leftSeconds)).toBeLessThan(3);
 });
 
-test("the refusal of a spent day's quota names the day, and Retry-After ends at midnight UTC", async () => {
+test("a call beyond the day quota gets a refusal that names the day, with a Retry-After that ends at midnight UTC", async () => {
   const partner = await freshPartner({ perMinute: 50, perDay: 2 });
   expect(await check(partner)).toEqual([200, 1]);
   const last = figures(await partner.check({ tId }));
@@ -68,7 +68,7 @@ test("the refusal of a spent day's quota names the day, and Retry-After ends at 
   expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
 });
 
-test("a quota allows exactly as many of many concurrent calls as it says", async () => {
+test("a quota of N calls allows exactly N of many concurrent calls", async () => {
   const partner = await freshPartner({ perMinute: 10 });
   const responses = await Promise.all(Array.from({ length: 40 }, () => partner.check({ tId })));
   const answered = responses.filter(({ status }) => status === 200);

@@ -5,13 +5,13 @@ import type { Cells } from "../harness/imports.ts";
 /** One row of an extract. */
 export type ExtractRow = Cells & { reg_no: string };
 
-/** The calendar date in a time zone, `days` days after `at`. */
+/** Returns the calendar date in a time zone, `days` days after `at`. */
 export function dateIn(timeZone: string, days = 0, at = Date.now()): string {
   const date = new Intl.DateTimeFormat("en-CA", { timeZone, dateStyle: "short" }).format(at);
   return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** The service's default time zone decides on which day a licence expires. */
+/** Returns the date in Lagos, `days` days from today. The default time zone decides on which day a licence expires. */
 export function dateInLagos(days: number): string {
   return dateIn("Africa/Lagos", days);
 }

@@ -142,7 +142,7 @@ test("no file, log or answer holds a secret, in plain text, base64 or hexadecima
   reportTries({ secrets: secrets.size, files: files.size });
   for (const [path, bytes] of files) {
     for (const [name, value] of secrets) {
-      // The stored envelopes are base64url: a value can stand in it in three positions.
+      // The stored envelopes are base64url, in which a value has three forms, one for each offset.
       for (const form of [value, value.toString("hex"), ...base64Forms(value)]) {
         if (bytes.includes(form)) found.push(`${name} in ${path}`);
       }

@@ -72,11 +72,11 @@ test.each([
 
 const connectTo = ({ url }: Service) => openClient({ port: Number(new URL(url).port) });
 
-/** Waits until the service takes no new connection any more. */
+/** Waits until the service accepts no new connection. */
 async function refused(service: Service): Promise<void> {
   await until(async () => {
     const opened = await connectTo(service).catch(() => null);
-    // Taken up just before the listener closed, or by the queue of the system: it is not answered.
+    // The listener or the system's queue accepted this connection before the listener closed. It gets no answer.
     opened?.socket.destroy();
     return opened === null;
   });

@@ -43,7 +43,7 @@ test.each([
       for (const name of await readdir(dataDir))
         if (name !== "master.key") await rm(join(dataDir, name), { recursive: true });
     await world.tvsJson("restore", backup, "--force", "--yes");
-    // An extract comes before the service.
+    // An extract is imported before the service starts.
     await world.importRows([row(9)]);
     await world.serving(async ({ url }) => {
       const claim = await claimOf(partner, 9);

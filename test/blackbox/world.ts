@@ -141,8 +141,8 @@ function newWorld(options: WorldOptions) {
         body: typeof body === "string" ? body : JSON.stringify(body),
         headers: { ...authorization, "Content-Type": "application/json", ...headers },
       });
-    // The body is empty: the call is refused for that, which costs a token of the minute, or costs nothing for a
-    // partner without the scope `lookup_by_nin`.
+    // The body is empty, so the call is refused. It costs one call of the minute quota, or nothing for a partner
+    // without the scope `lookup_by_nin`.
     const isKnown = async () => (await post("/lookup/by-nin", "")).status !== 401;
     if (current !== undefined && !(await withinOneSecond(isKnown)))
       throw new Error("the service does not know the new partner");

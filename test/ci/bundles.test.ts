@@ -8,7 +8,7 @@ import { listWorks } from "../../.ci/notices.ts";
 import { schemaTypes, typesFile } from "../../.ci/schema-types.ts";
 import manifest from "../../package.json" with { type: "json" };
 
-// A stale bundle would verify by yesterday's rules. `npm run bundle` makes a new one.
+// A stale bundle would verify by outdated rules. `npm run bundle` makes a new bundle.
 test("the bundled scripts and types equal a new build of the current sources", async () => {
   const quick = Object.entries(bundles).filter(([file]) => file.endsWith(".js") || file === typesFile);
   expect(quick).toHaveLength(4);
@@ -18,7 +18,7 @@ test("the bundled scripts and types equal a new build of the current sources", a
     );
 });
 
-test("the folders whose dates make bundles due have all their sources", async () => {
+test("the folders that are watched for stale bundles contain every source of the bundles", async () => {
   const isWatched = (path: string) => watchedFolders.includes(dirname(path));
   for (const entry of ["src/site/verify-envelope/app.ts", "src/partner/partner.ts"]) {
     const { metafile } = await Bun.build({
@@ -32,7 +32,7 @@ test("the folders whose dates make bundles due have all their sources", async ()
   }
 });
 
-test("the bill of materials (SBOM) names the runtime and every package of the notices", () => {
+test("the bill of materials (SBOM) names Bun and every package that the licence notices list", () => {
   const words = [process.execPath, join(projectFolder, ".ci/release.ts"), "--bill"] as const;
   const { stdout } = spawnSync(words[0], words.slice(1), { encoding: "utf8" });
   const { components } = JSON.parse(stdout) as { components: { name: string; version: string }[] };
@@ -43,7 +43,7 @@ test("the bill of materials (SBOM) names the runtime and every package of the no
   expect(named).toContain(`bun ${manifest.devDependencies.bun}`);
 });
 
-test("the type generator refuses a schema without a known type", () => {
+test("the type generator refuses a missing schema and a schema without a known type", () => {
   expect(() => schemaTypes({ One: { title: "?" } }, ["One"])).toThrow("no type is known");
   expect(() => schemaTypes({}, ["One"])).toThrow("no schema One");
 });

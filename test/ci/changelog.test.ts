@@ -6,7 +6,7 @@ import manifest from "../../package.json" with { type: "json" };
 
 const text = readFileSync(join(import.meta.dir, "../../CHANGELOG.md"), "utf8");
 
-test("the changelog begins with this program's version, and every earlier version has a date", () => {
+test("the changelog begins with the version in package.json, and every earlier version has a date", () => {
   const releases = readChangelog(text);
   expect(releases[0]?.version).toBe(manifest.version);
   expect(releases.slice(1).filter(({ date }) => date === null)).toEqual([]);

@@ -1,4 +1,4 @@
-/** The files that an installation has: the Debian package, and the systemd units of an installation by hand. */
+/** Tests the Debian package, and the systemd units that are also installed by hand. */
 
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ const parts = {
   releasedAt: 1_700_000_000,
 } as const;
 
-/** Makes the package of a fake program. */
+/** Makes the Debian package of a fake program, and passes its file to `run`. */
 function withPackage(run: (folder: string, file: string) => void): Promise<void> {
   return withTempDir(async (folder) => {
     const executable = join(folder, "program");
@@ -31,7 +31,7 @@ function withPackage(run: (folder: string, file: string) => void): Promise<void>
 }
 
 describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
-  test("the Debian package has the program, unit, completions and settings of root, and is reproducible", () =>
+  test("the Debian package contains exactly the expected files, all owned by root, and its build is reproducible", () =>
     withPackage((folder, file) => {
       const first = readFileSync(file);
       const listed = spawnSync("dpkg-deb", ["--contents", file], { encoding: "utf8" }).stdout;
@@ -55,7 +55,7 @@ describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
       expect(readFileSync(file).equals(first)).toBe(true);
     }));
 
-  test("the Debian package's program runs, and the package has every licence and correct checksums", () =>
+  test("the Debian package's unit starts the package's program, and the package has every licence and correct checksums", () =>
     withPackage((folder, file) => {
       const files = join(folder, "files");
       spawnSync("dpkg-deb", ["--extract", file, files]);
@@ -72,7 +72,7 @@ describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
   test.skipIf(noLintian)("lintian finds no error and no warning in the Debian package", () =>
     withPackage((_, file) => {
       const { stdout } = spawnSync("lintian", ["--allow-root", file], { encoding: "utf8" });
-      // Overrides are for the real executable.
+      // The overrides are for the real executable, and do not match the fake program.
       const found = stdout.split("\n").filter((line) => /^[EW]: /.test(line));
       expect(found.filter((line) => !line.includes("mismatched-override"))).toEqual([]);
     }),
@@ -86,14 +86,14 @@ describe.skipIf(!hasDpkgDeb())("the Debian package", () => {
   });
 });
 
-/** Whether users can be made in a mount namespace with its own /etc and /var/lib, which needs root. */
 const isThere = (name: string) => Bun.which(name, { PATH: "/usr/sbin:/usr/bin" }) !== null;
+/** Whether users can be made in a mount namespace with its own /etc and /var/lib, which needs root. */
 const canMount =
   process.getuid?.() === 0 &&
   spawnSync("unshare", ["-m", "true"]).status === 0 &&
   ["useradd", "groupadd", "usermod"].every(isThere);
 
-/** Runs a script in such a namespace, whose folders are in `folder`. @returns the script's output */
+/** Runs a script in a mount namespace, whose /etc and /var/lib are in `folder`. @returns the script's output */
 function runApart(folder: string, lines: readonly string[]) {
   mkdirSync(join(folder, "lib"));
   const script = [
@@ -110,7 +110,7 @@ function runApart(folder: string, lines: readonly string[]) {
   return { stdout: stdout.trim(), stderr };
 }
 
-/** Configures the package apart. @param before lines of a shell @returns the output of the lines `after` */
+/** Configures the package in a mount namespace, between two shell scripts. @returns the output of the script `after` */
 function configured(before: string, after: string): Promise<string> {
   return withTempDir(async (folder) => {
     writeFileSync(join(folder, "tvs.env"), "");
@@ -132,7 +132,7 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     expect(await configured(before, after)).toBe("tvs:tvs 700\ndaemon\ndaemon tvs\ntvs");
   });
 
-  test("the Debian package gives root's data folder and root's files in it to the service, and follows no link", async () => {
+  test("the Debian package makes the user tvs the owner of root's data folder and of its files, and follows no link", async () => {
     const before = `mkdir -m 755 -p /var/lib/tvs/calls; touch /var/lib/tvs/tvs.db /var/lib/other
       ln -s ../other /var/lib/tvs/link; chmod -R go-w /var/lib/tvs`;
     const after = `${folderOwner}; cd /var/lib; stat -c '%n %U' tvs/calls tvs/tvs.db tvs/link other`;
@@ -140,7 +140,7 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     expect(await configured(before, after)).toBe(`tvs:tvs 700\n${owners}`);
   });
 
-  test("the Debian package leaves the owner of each file if other users could write to the data folder", async () => {
+  test("the Debian package changes no file's owner if other users could write to the data folder", async () => {
     const file = "/var/lib/tvs/mine";
     const before = `mkdir -m 777 /var/lib/tvs; ln /etc/shadow ${file} 2>/dev/null || touch ${file}`;
     expect(await configured(before, `${folderOwner}; stat -c %U ${file}`)).toBe("tvs:tvs 700\nroot");
@@ -160,7 +160,7 @@ const analyze = Bun.which("systemd-analyze");
 
 test.skipIf(analyze === null)("systemd-analyze finds no error in the units", () =>
   withTempDir(async (copies) => {
-    // systemd looks for the program too, which is not installed here.
+    // systemd-analyze also looks for the programs of the units, which are not installed here.
     const programs = /\/usr\/(local\/bin\/tvs|bin\/curl)/g;
     for (const name of units)
       writeFileSync(join(copies, name), textOf(name).replaceAll(programs, "/bin/true"));
@@ -183,7 +183,7 @@ test("the units of backup and import have the same hardening as the service's un
   }
 });
 
-test("tvs serve reads every setting of tvs.env, which says how a proxy deletes Client-Cert", () => {
+test("tvs serve accepts every setting of tvs.env, and tvs.env says how a proxy deletes Client-Cert", () => {
   const text = textOf("tvs.env");
   const pairs = text.split("\n").filter((line) => /^#?TVS_\w+=./.test(line));
   const environment = Object.fromEntries(pairs.map((line) => line.replace("#", "").split(/=(.*)/)));

@@ -13,7 +13,7 @@ const bunPath = Object.keys(lock.packages).find(
   (path) => path !== "" && process.execPath.endsWith(`${path}/bin/bun`),
 ) as string;
 
-test("the lock file has a checksum for every package, of other platforms too, and no registry URL", () => {
+test("the lock file has a checksum for every package, also for other platforms, and has no registry URL", () => {
   const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
   expect(packages.length).toBeGreaterThan(200);
   const unchecked = packages.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
@@ -21,7 +21,7 @@ test("the lock file has a checksum for every package, of other platforms too, an
   expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
 });
 
-/** A fake npm: it records its arguments and unpacks a fake Bun that prints its own. */
+/** A fake npm that records its own arguments, and unpacks a fake Bun that prints its first argument. */
 const npm = `
 import fs from "node:fs";
 fs.writeFileSync("seen", process.argv.slice(2).join(" "));
@@ -43,7 +43,7 @@ async function launch(unpacks: string) {
   });
 }
 
-test("the launcher runs npm ci if Bun is missing, optional packages included, and builds the bundles", async () => {
+test("if Bun is missing, the launcher runs npm ci with optional packages, and builds the bundles", async () => {
   const { stdout, status, seen } = await launch(bunPath);
   expect({ stdout, status }).toEqual({ stdout: ".ci/bundles.ts\ntest/run.ts\n", status: 0 });
   expect(seen).toStartWith("ci ");

@@ -22,7 +22,7 @@ const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"),
 const vectorsFile = join(import.meta.dir, "../fixtures/webhooks/vectors.json");
 
 const [data, home] = [sharedFolder(), sharedFolder()];
-/** The package as a partner has it: installed with npm from its file into an empty project. */
+/** The folder of a partner's project, into which npm has installed the package from its file. */
 const project = join(home, "project");
 const root = join(project, "node_modules");
 let file: string;
@@ -50,14 +50,14 @@ function run(command: readonly string[]): Promise<CommandResult> {
   return runToEnd(command, { env: { ...childEnvironment({}), XDG_CONFIG_HOME: home }, cwd: project });
 }
 
-/** The words that begin a command line of each runtime. */
+/** The command line that starts each runtime. */
 const runtimes: Readonly<Record<string, readonly string[]>> = {
   Node: ["node"],
   Bun: [process.execPath],
   Deno: ["node", join(import.meta.dir, "../../node_modules/deno/bin.cjs"), "run", "--allow-all"],
 };
 
-/** Runs a script in the project. @returns what it printed, as JSON @throws Error with what it complained of */
+/** Runs a script in the project. @returns the script's output as JSON @throws Error with the script's standard error */
 async function runScript(
   runtime: readonly string[],
   text: string,
@@ -109,7 +109,7 @@ console.log(JSON.stringify({
 }));
 `;
 
-/** Who the demo key of the sandbox belongs to, and the key. */
+/** Returns the sandbox's demo key, and the id of the partner that has the key. */
 async function demo(): Promise<{ apiKey: string; partnerId: string }> {
   const partners = ["partners", "list", "--sandbox", "--data", data];
   const [partner] = await runJson<{ partnerId: string }[]>(partners);
@@ -137,7 +137,7 @@ describe.each(Object.entries(runtimes))("the partners' package on %s, as it is i
     });
   });
 
-  test("the package's command has the same output and exit codes as `tvs verify`", async () => {
+  test("the package's command tvs-verify has the same output and exit codes as `tvs verify`", async () => {
     const program = join(root, "tvs-partner/bin/tvs-verify.cjs");
     for (const { words, own } of await ownAnswers()) {
       const { code, stdout, stderr } = await run([...runtime, program, ...words]);
@@ -150,7 +150,7 @@ describe.each(Object.entries(runtimes))("the partners' package on %s, as it is i
 type Own = { readonly words: string[]; readonly own: CommandResult };
 let owned: Promise<Own[]> | undefined;
 
-/** What `tvs verify` answers to each command line, asked once for all runtimes. */
+/** Runs each command line with `tvs verify`, once for all runtimes. @returns the command lines with their results */
 function ownAnswers(): Promise<Own[]> {
   owned ??= commandLines().then((lines) =>
     Promise.all(lines.map(async (words) => ({ words, own: await runTvs(["verify", ...words]) }))),
@@ -178,7 +178,7 @@ async function commandLines(): Promise<string[][]> {
   ];
 }
 
-test("the package's command prints its own name, its options and its version", async () => {
+test("the package's command tvs-verify prints its own name, its options and its version", async () => {
   const bin = join(root, ".bin/tvs-verify");
   const { stdout, code } = await run([bin, "--help"]);
   expect(code).toBe(0);
@@ -187,7 +187,7 @@ test("the package's command prints its own name, its options and its version", a
   expect((await run([bin, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test("the package's command and module name the required version on an old Node", async () => {
+test("the package's command and module print the Node version that they need if the Node is too old", async () => {
   const version = 'Object.defineProperty(process.versions, "node", { value: "16.20.2" });';
   const old = place("old.cjs", `${version}\ndelete globalThis.crypto;\n`);
   const complaining = 'import("tvs-partner").catch((error) => console.log(error.message));\n';
@@ -200,7 +200,7 @@ test("the package's command and module name the required version on an old Node"
   expect(await run(["node", "--require", old, importing])).toMatchObject({ stdout });
 });
 
-/** The scripts of the package's README, as printed but for the places and names that the reader puts in. */
+/** Returns the scripts of the package's README, in which each key of `puts` is replaced by its value. */
 function printedScripts(puts: Readonly<Record<string, string>>): string[] {
   const readme = readFileSync(join(root, "tvs-partner/README.md"), "utf8");
   const scripts = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, script = ""]) => script);
@@ -209,7 +209,7 @@ function printedScripts(puts: Readonly<Record<string, string>>): string[] {
   );
 }
 
-test("the example scripts of the package's README work as the README says", async () => {
+test("the example scripts of the package's README run with the output that the README describes", async () => {
   const { apiKey, partnerId } = await demo();
   const [genuine] = vectors;
   const wellKnown = `${sandbox.url}/v1/inter-agency/.well-known`;
@@ -281,7 +281,7 @@ console.log(status, found.reason, event);
 await createClient({ baseUrl: "" }).checkEligibility({ identifier: { tId: 1, nin: "" }, purpose: "OTHER" });
 `;
   expect(complaints("wrong.ts", wrong)).toContain("error TS2322");
-  // A type argument that TypeScript has since 5.7.
+  // TypeScript before 5.7 does not accept this type argument.
   const types = readFileSync(join(root, "tvs-partner/index.d.ts"), "utf8");
   expect(types).not.toContain("Uint8Array<");
 });

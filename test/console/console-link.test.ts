@@ -14,7 +14,7 @@ const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = ({ url }: { url: string }) => new URL(url).searchParams.get("token") ?? "";
 const verdictOf = (token: string, at = now) => checkConsoleLinkToken(token, { secrets, location, now: at });
 
-test("a link to the console leads to this machine, and is good for five minutes", () => {
+test("a console link leads to this machine and works for five minutes", () => {
   const link = createConsoleLink(secrets, location, now);
   expect(link.url).toStartWith("http://127.0.0.1:9090/open?token=");
   expect(link.expiresAt).toBe(now + consoleLinkLifeMs);
@@ -30,18 +30,18 @@ test.each([
   ["of another master key", deriveSecrets(generateMasterKey()), location],
   ["of an earlier start of the service", secrets, { ...location, id: "the-earlier-one" }],
   ["for another port", secrets, { ...location, port: 9191 }],
-])("a link to the console %s is unknown", (_, own, where) => {
+])("a console link %s is unknown", (_, own, where) => {
   expect(verdictOf(tokenOf(createConsoleLink(own, where, now)))).toBe("unknown");
 });
 
-test("a link to the console has one spelling, so it opens once", () => {
+test("a console link whose last character is changed is unknown, so no second spelling opens the console", () => {
   const token = tokenOf(createConsoleLink(secrets, location, now));
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const good = [...alphabet].filter((last) => verdictOf(token.slice(0, -1) + last) === "good");
   expect(good).toEqual([token.slice(-1)]);
 });
 
-test("a console link is refused as unknown if its expiry time was moved later or its form is not a link's", () => {
+test("a console link with a later expiry time, another MAC or a malformed token is unknown", () => {
   const token = tokenOf(createConsoleLink(secrets, location, now));
   const [expiry = "", nonce = "", mac = ""] = token.split(".");
   const later = (Number.parseInt(expiry, 36) + 60_000).toString(36);
@@ -55,7 +55,7 @@ test("parseConsoleLocation reads what formatConsoleLocation wrote", () => {
 });
 
 test.each([[null], [""], ["9464"], ["9464 x\n"]])(
-  "the console's address %p is refused with a remedy",
+  "parseConsoleLocation refuses the file content %p and names the command that helps",
   (text) => {
     expect(() => parseConsoleLocation(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
   },

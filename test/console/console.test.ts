@@ -12,7 +12,7 @@ beforeAll(() => addPartner(world.operator, "exam-body-a", { perMinute: 600, perD
 const pageWith = async (text: string) => {
   const session = await world.signIn();
   const read = () => session.get("/").then((one) => one.text);
-  // Its readings serve for a second and a half.
+  // The console shows the same readings for a second and a half.
   return waitForAnswer(read, (page) => page.includes(text));
 };
 
@@ -138,7 +138,7 @@ test("the console is compressed for a browser that accepts gzip", async () => {
   expect(headers["content-encoding"]).toBe("gzip");
 });
 
-test("the console says that the database does not answer, and keeps the last figures", async () => {
+test("the console says that the database does not answer, and still shows the last figures", async () => {
   const broken = await openTestConsole();
   try {
     const session = await broken.signIn();

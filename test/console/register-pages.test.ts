@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { sharedTestConsole, type TestConsole } from "../harness/console.ts";
 import { addPartner } from "../harness/service.ts";
 
-/** Sixty teachers, one of them revoked, and two rows that are rejected. */
+/** An extract with sixty teachers, one of them revoked, and with two rows that the import rejects. */
 const extract = [
   "reg_no,t_id,name,nin,phone,source,certificate_status,license_issue_date,license_expiry_date,license_revoked_on",
   ...Array.from({ length: 60 }, (_, n) => {
@@ -41,7 +41,7 @@ const regNos = (text: string) => [...text.matchAll(/>(TR\/LA\/2019\/\d{6})</g)].
 const paths = ["/teachers", "/teachers.csv", "/teacher?ref=1001", "/attestations", "/deliveries"];
 paths.push("/imports", "/changes");
 
-test.each(paths)("the console page %s needs a session", async (path) => {
+test.each(paths)("the console page %s gets 401 without a session", async (path) => {
   expect((await world.call(`${session.home}${path.slice(1)}`)).status).toBe(401);
   expect((await get(path)).status).toBe(200);
 });
@@ -64,7 +64,7 @@ test("the console lists all teachers, page by page", async () => {
   expect(second.text).not.toContain('rel="next"');
 });
 
-test("the console filters the list of teachers, and refuses a wrong filter", async () => {
+test("the console filters the list of teachers, and refuses a malformed filter with 400", async () => {
   expect(regNos((await get("/teachers?license=REVOKED")).text)).toEqual(["TR/LA/2019/000003"]);
   const wrong = await get("/teachers?expires=yesterday");
   expect(wrong.status).toBe(400);
@@ -75,7 +75,7 @@ test("the console filters the list of teachers, and refuses a wrong filter", asy
 test.each([
   ...["/changes?by=%00", "/changes?of=%00", "/attestations?partner=%00"],
   ...["/deliveries?partner=%00", "/teachers?state=%00", "/teachers?from=%00", "/changes.csv?by=%00"],
-])("the console page %s gets 400", async (path) => {
+])("a NUL character in the query of the console page %s gets 400", async (path) => {
   expect((await get(path)).status).toBe(400);
 });
 
@@ -115,7 +115,7 @@ test("the console shows which rows of an import were rejected, by error code and
   const imports = await get("/imports");
   expect(imports.text).toContain("extract.csv");
   expect(imports.text).not.toContain("someone");
-  // The oldest one: another test imports too.
+  // The last link is the oldest import, because another test imports too.
   const [, address = ""] = [...imports.text.matchAll(/href="(\.\/import\?id=\d+)"/g)].at(-1) ?? [];
   const { text } = await get(address);
   expect(text).toContain("REG_NO_INVALID");

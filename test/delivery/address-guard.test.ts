@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import {
-  EndpointRefused,
+  EndpointError,
   isPrivateAddressAllowed,
   nonPublicRangeOf,
   parseEndpointUrl,
@@ -9,11 +9,11 @@ import {
 import { isTvsError } from "../../src/domain/errors.ts";
 import { catchError } from "../harness/rejection.ts";
 
-function refusalOf(text: string, allowPrivate = false): EndpointRefused {
+function refusalOf(text: string, allowPrivate = false): EndpointError {
   try {
     parseEndpointUrl(text, { allowPrivate });
   } catch (error) {
-    if (error instanceof EndpointRefused) return error;
+    if (error instanceof EndpointError) return error;
     throw error;
   }
   throw new Error("it was accepted");
@@ -66,7 +66,7 @@ test.each([
   expect(error.message).toContain(reason);
 });
 
-/** Pairs of an address and its range, from lists of addresses by range. */
+/** Makes pairs of address and range from lists of addresses by range. */
 const addressesOf = (ranges: Readonly<Record<string, string>>) =>
   Object.entries(ranges).flatMap(([range, list]) => list.split(/\s+/).map((one) => [one, range] as const));
 
@@ -85,7 +85,7 @@ const hosts = addressesOf({
 
 test.each(hosts)("an endpoint at %s is refused because its IP address is not public: %s", (text, range) => {
   const error = refusalOf(`https://${text}/`);
-  expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointRefused"]);
+  expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointError"]);
   const host = new URL(`https://${text}/`).hostname.replace(/[[\]]/g, "");
   const advice = "use a public one, or --allow-private-webhooks in a sandbox";
   expect(error.message).toBe(`webhook address ${host} is not public (${range}); ${advice}`);
@@ -93,7 +93,7 @@ test.each(hosts)("an endpoint at %s is refused because its IP address is not pub
 
 test("a final dot in the host does not hide an IP address from the guard", () => {
   for (const text of ["https://127.0.0.1./", "https://localhost./", "https://0x7f.1./"]) {
-    expect(refusalOf(text)).toBeInstanceOf(EndpointRefused);
+    expect(refusalOf(text)).toBeInstanceOf(EndpointError);
   }
 });
 
@@ -207,9 +207,9 @@ test("the system's DNS resolver resolves localhost, which is refused unless priv
 });
 
 /**
- * First and last address of every block of the IANA special-purpose registries, of the multicast blocks and of what IPv6
- * has deprecated, with what it is, and the public neighbours where there are any. Whole blocks, even where a registry
- * calls a few addresses inside one "globally reachable": nobody receives webhooks on those.
+ * The blocks of the IANA special-purpose registries, the multicast blocks and the deprecated blocks of IPv6: name, first
+ * and last address, and the public addresses next to the block. A block is refused as a whole, even if a registry calls a
+ * few of its addresses "globally reachable", because nobody receives webhooks there.
  */
 const specials: [name: string, first: string, last: string, ...publicNeighbours: string[]][] = [
   ["this network", "0.0.0.1", "0.255.255.255", "1.0.0.0"],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:
 import * as standardwebhooks from "standardwebhooks";
 import Stripe from "stripe";
 import * as svix from "svix";
-import { deliveryHeaders, signDelivery } from "../../src/delivery/attempt.ts";
+import { buildHeaders, signDelivery } from "../../src/delivery/attempt.ts";
 import { generateWebhookSecret } from "../../src/domain/webhooks.ts";
 import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { catchError } from "../harness/rejection.ts";
@@ -14,7 +14,7 @@ const older = "whsec_0cc175b9c0f1b6a831c399e269772661";
 const body = '{"eventId":"évt_😀","eventType":"license.revoked"}';
 const { signature: verifier } = Stripe.webhooks;
 
-/** Whether stripe's verifier accepts a header at the time of receipt. */
+/** Returns true if stripe's verifier accepts the signature header at the time of receipt. */
 async function stripeAccepts(header: string, secret: string, payload: string | Buffer = body) {
   if (verifier === null) throw new Error("stripe brings no verifier on this runtime");
   const verification = verifier.verifyHeaderAsync(payload, header, secret, 300, undefined, receivedAt);
@@ -57,7 +57,7 @@ describe.each(Object.entries({ standardwebhooks, svix }))(
 
     function headersOf(secrets: readonly string[], ageSeconds = 0) {
       const signing = { version: "1", secrets, timestampSeconds: timestampSeconds - ageSeconds };
-      return deliveryHeaders(event, signing);
+      return buildHeaders(event, signing);
     }
     const verdictOf = (headers: Record<string, string>, { by = secret, of = body } = {}) => {
       try {

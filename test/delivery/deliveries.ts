@@ -18,7 +18,7 @@ export function closeAll(): void {
   for (const each of open.splice(0)) each.close();
 }
 
-/** Has something closed with the rest. */
+/** Registers something that {@link closeAll} closes. */
 export function closeLater<T extends { close(): void }>(each: T): T {
   open.push(each);
   return each;
@@ -42,13 +42,13 @@ export function requestTo(to: number | string, overrides: Partial<WebhookRequest
   return { url, address: "127.0.0.1", headers: {}, body, ...limits, ...overrides };
 }
 
-/** One delivery to an endpoint that answers in this way. */
+/** Sends one delivery to an endpoint that answers with `answer`. */
 export async function deliverTo(answer: (socket: Socket) => void, overrides: Partial<WebhookRequest> = {}) {
   const receiver = await receive(answer);
   return makeExchange().deliver(requestTo(receiver.port, overrides));
 }
 
-/** Writes as much as the other side reads, without end. */
+/** Writes the chunk repeatedly, as fast as the other side reads, until the socket closes. */
 export function writeEndlessly(socket: Socket, chunk: Uint8Array | string): void {
   const more = () => {
     while (socket.writable && socket.write(chunk));
@@ -57,7 +57,7 @@ export function writeEndlessly(socket: Socket, chunk: Uint8Array | string): void
   more();
 }
 
-/** Writes a little every few milliseconds, without end. */
+/** Writes the text every five milliseconds until the socket closes. */
 export function writeSlowly(socket: Socket, text: string): void {
   const timer = setInterval(() => socket.write(text), 5);
   socket.on("close", () => clearInterval(timer));

@@ -23,7 +23,7 @@ function delivery(partnerId: string): LeasedDelivery {
   return { id: lastId, lease: "t", deliveryId: `d${lastId}`, partnerId, ...event, ...counts };
 }
 
-/** Leases all that is wanted, from endpoints that have more than anybody wants. */
+/** Leases as many deliveries as the queues request. Each endpoint has more than that. */
 function fill(queues: EndpointQueues, leasedAtMs = 0): void {
   const requests = queues.wants();
   const leased = requests.flatMap((one) => Array.from({ length: one.limit }, () => delivery(one.partnerId)));
@@ -97,7 +97,7 @@ test("a request for leases excludes each leased delivery until its attempt is re
   expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
 });
 
-test("leases are requested only for endpoints with due deliveries, and not again if less than half was found", () => {
+test("leases are requested only for endpoints with due deliveries, and not again after less than half was leased", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
   expect(queues.wants()).toEqual([]);

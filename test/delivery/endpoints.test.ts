@@ -64,7 +64,7 @@ test("an endpoint that never answers does not delay deliveries to other endpoint
         withEndpoint(acceptAll, async ({ url, received }) => {
           await world.subscribe("silent", silent.url);
           for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
-          // Room for fewer than the silent one would take, and more deliveries than room.
+          // The silent endpoint has more deliveries than its own limit and the common limit.
           const ofEndpoint = { maxAttemptsPerEndpoint: 4, maxHeldPerEndpoint: 8 };
           const limits = { maxAttempts: 10, ...ofEndpoint, pollMs: 5, drainMs: 1 };
           const sender = world.sender({ limits });
@@ -79,7 +79,7 @@ test("an endpoint that never answers does not delay deliveries to other endpoint
             { silent: 0, state: "delivered", attempts: 1 },
             { silent: 1, state: "pending", attempts: 0 },
           ]);
-          // Cut off by the close, they are nobody's and due at once.
+          // The closed sender has given all leases back, and no delivery waits for a later attempt.
           expect(
             await world.rows("SELECT 1 FROM deliveries WHERE lease IS NOT NULL OR due_at > 0"),
           ).toHaveLength(150);
@@ -87,7 +87,7 @@ test("an endpoint that never answers does not delay deliveries to other endpoint
     ),
   ));
 
-test("an endpoint gets nothing while it or its partner is disabled, and then what was held", () =>
+test("an endpoint gets no delivery while it or its partner is disabled, and gets the held deliveries afterwards", () =>
   withBoard(acceptAll, async ({ world, received }) => {
     const sender = world.sender();
     await world.put("A/B/C/1");

@@ -299,7 +299,7 @@ test.each([
   ["Sunday, 01-Mar-26 12:02:00 GMT", 120],
   ["Sun Mar  1 12:02:00 2026", 120],
   ["Sun, 01 Mar 2026 11:59:00 GMT", 0],
-  // A year of two digits that lies far ahead is a past one.
+  // A year of two digits that would be far in the future counts as past.
   ["Sunday, 06-Nov-94 08:49:37 GMT", 0],
 ])("Retry-After: %s is read as %i seconds", (value, seconds) => {
   expect(parseRetryAfter(value, nowMs)).toBe(seconds);

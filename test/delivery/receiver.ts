@@ -1,15 +1,15 @@
-/** Endpoints of the tests: raw sockets on loopback, so that an answer can be anything at all. */
+/** Test endpoints: raw sockets on loopback, which can send any bytes as an answer. */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { withTimeout } from "../harness/eventually.ts";
 
 export type Receiver = {
   readonly port: number;
-  /** The requests so far, whole, as Latin-1 text. */
+  /** The complete requests received so far, as Latin-1 text. */
   readonly requests: string[];
-  /** How many connections were accepted. */
+  /** Returns the number of accepted connections. */
   readonly connections: () => number;
-  /** Resolves when a connection has been closed, by whichever side. */
+  /** Resolves when either side has closed a connection. */
   readonly closed: Promise<void>;
   close(): void;
 };
@@ -17,7 +17,7 @@ export type Receiver = {
 export type ReceiverOptions = {
   readonly host?: string;
   readonly port?: number;
-  /** TLS when given. */
+  /** The TLS options; undefined for a receiver without TLS. */
   readonly tls?: TlsOptions;
 };
 
@@ -67,7 +67,7 @@ function listen(server: Server, { host = "127.0.0.1", port = 0 }: ReceiverOption
   });
 }
 
-/** Where the first request of `text` ends, or 0 while it is not whole. */
+/** Returns the index at which the first request of `text` ends, or 0 if the request is incomplete. */
 function endOfRequest(text: string): number {
   const bodyStart = text.indexOf("\r\n\r\n") + 4;
   if (bodyStart < 4) return 0;

@@ -161,12 +161,12 @@ test("the sender neither loses nor repeats a delivery if the clock moves by an h
         const sender = world.sender({ limits: { pollMs: 2 } });
         await world.put("A/B/C/1");
         await until(() => received.length === 1);
-        // Forward while an attempt is under way: its lease seems over, and it is not made again.
+        // The clock moves forward during an attempt. The lease seems to have expired, but the attempt is not repeated.
         world.clock.add(3_600_000);
         await world.put("A/B/C/2");
         await until(() => received.length === 2);
         world.clock.add(-3_600_000);
-        // Backward: what is fresh is sent at once, and the others keep to their steps.
+        // The clock moves backward. The new delivery is sent immediately, and the others wait for their retry.
         await world.put("A/B/C/3");
         await until(() => received.length === 3);
         for (const answer of answers) answer.resolve();

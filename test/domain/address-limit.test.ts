@@ -6,13 +6,13 @@ import { aClock } from "../harness/clock.ts";
 const start = "2026-03-01T12:00:15.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
-/** Lookups of an address that lies in no wider block. */
+/** Makes a function that counts a lookup of an IPv4 address. */
 function takeOf(perMinute: number, clock: Clock) {
   const { lookup } = createIpRateLimiter(() => perMinute, clock);
   return (address: string) => lookup([address]);
 }
 
-test("the lookup limit of an IP address is exact, call by call", () => {
+test("an IP address gets exactly as many lookups a minute as its limit allows", () => {
   const take = takeOf(3, aClock(start));
   const decisions = Array.from({ length: 5 }, () => take("192.0.2.1"));
   expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
@@ -20,7 +20,7 @@ test("the lookup limit of an IP address is exact, call by call", () => {
   expect(decisions[3]).toMatchObject({ limit: 3, resetAt: minuteEnd, retryAfterSeconds: 45 });
 });
 
-test("the count of an IP address starts again in the clock's next minute, and not a millisecond earlier", () => {
+test("the lookup count of an IP address returns to zero at the next full minute, and not a millisecond earlier", () => {
   const clock = aClock("2026-03-01T12:00:59.999Z");
   const take = takeOf(1, clock);
   take("192.0.2.1");
@@ -31,10 +31,10 @@ test("the count of an IP address starts again in the clock's next minute, and no
 
 const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
 
-test("an IPv6 /48 has sixteen times the limit of a /64, and its refusal is not counted for any /64", () => {
+test("an IPv6 /48 has sixteen times the limit of a /64, and a lookup that the /48 refuses does not count for its /64", () => {
   const { lookup } = createIpRateLimiter(() => 3, aClock(start));
   const allowed = (network: number) => lookup(blocks(network)).allowed;
-  // 24 blocks of two lookups each: 48 in all.
+  // 24 /64 blocks make two lookups each: 48 in all.
   for (let network = 0; network < 24; network++)
     expect([allowed(network), allowed(network)]).toEqual([true, true]);
   expect(lookup(blocks(0))).toMatchObject({ allowed: false, limit: 48, remaining: 0, retryAfterSeconds: 45 });
@@ -43,7 +43,7 @@ test("an IPv6 /48 has sixteen times the limit of a /64, and its refusal is not c
   expect(other).toMatchObject({ allowed: true, limit: 3, remaining: 2 });
 });
 
-test("the limit of an IPv6 /64 applies even if its /48 has calls left", () => {
+test("the limit of an IPv6 /64 applies even if its /48 has lookups left", () => {
   const { lookup } = createIpRateLimiter(() => 3, aClock(start));
   const decisions = Array.from({ length: 4 }, () => lookup(blocks(1)));
   expect(decisions.map((one) => one.allowed)).toEqual([true, true, true, false]);
@@ -57,7 +57,7 @@ test.each([
   [2, 1],
   [1, 1],
 ])(
-  "an IP address with %p lookups a minute may make %p personal lookups, which are counted separately",
+  "an IP address with %p lookups a minute has %p personal lookups a minute, which are counted separately",
   (perMinute, personal) => {
     const limit = createIpRateLimiter(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
@@ -69,7 +69,7 @@ test.each([
   },
 );
 
-/** Lookups of as many /64 blocks, each in a /48 of its own. @returns how many were refused */
+/** Makes two lookups from each of many /64 blocks in different /48 blocks. @returns the number of refused blocks */
 function refusedOf({ lookup, personalLookup }: ReturnType<typeof createIpRateLimiter>, addresses: number) {
   let refused = 0;
   for (let n = 0; n < addresses; n++) {
@@ -83,7 +83,7 @@ test.each([
   ["remembered", 49_000, { allowed: false, remaining: 0 }],
   ["forgotten", 250_000, { allowed: true, remaining: 59 }],
 ])(
-  "the count of an IP address is %s after %i others, each of which gets its first lookup",
+  "the lookup count of an IP address is %s after lookups of %i other IP addresses, which are all allowed",
   (_what, others, next) => {
     const limit = createIpRateLimiter(() => 60, aClock(start));
     for (let call = 0; call < 60; call++) limit.lookup(["192.0.2.1"]);

@@ -1,31 +1,31 @@
 import { expect, test } from "bun:test";
-import { makeStoredRequestContext, storedIdentifier } from "../../src/domain/attestations.ts";
+import { makeStoredRequestContext, redactIdentifier } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { aStoredTeacher, secrets } from "../harness/samples.ts";
 
 const index = createBlindIndex(secrets.blindIndexKey);
 const nin = "12345678901";
 
-test("the attestation of a found teacher names the identifier that was asked for", () => {
+test("an attestation of a found teacher stores the identifier of the request", () => {
   const teacher = aStoredTeacher();
   const regNo = { by: "regNo", value: teacher.regNo } as const;
   const reference = `regNo:${teacher.regNo}`;
-  expect(storedIdentifier(regNo, teacher, index)).toEqual({ reference, ninIndex: null });
+  expect(redactIdentifier(regNo, teacher, index)).toEqual({ reference, ninIndex: null });
   for (const value of [7, 12_345_678_901]) {
-    const stored = storedIdentifier({ by: "tId", value }, teacher, index);
+    const stored = redactIdentifier({ by: "tId", value }, teacher, index);
     expect(stored).toEqual({ reference: `tId:${value}`, ninIndex: null });
   }
 });
 
-test("an attestation stores a NIN as its blind index, whether the NIN was found or not", () => {
+test("an attestation stores a NIN as its blind index, even if no teacher has the NIN", () => {
   const key = { by: "nin", value: index.nin(nin) } as const;
   for (const teacher of [aStoredTeacher(), null]) {
-    expect(storedIdentifier(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
+    expect(redactIdentifier(key, teacher, index)).toEqual({ reference: "nin", ninIndex: index.nin(nin) });
   }
 });
 
-test("a teacher id that named nobody is kept, unless it could be a NIN or a phone number", () => {
-  const kept = (value: number) => storedIdentifier({ by: "tId", value }, null, index);
+test("an attestation stores an unknown teacher id, unless it may be a NIN or a phone number", () => {
+  const kept = (value: number) => redactIdentifier({ by: "tId", value }, null, index);
   expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
   expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
   expect(kept(Number(nin))).toEqual({ reference: "tId", ninIndex: index.nin(nin) });
@@ -34,8 +34,8 @@ test("a teacher id that named nobody is kept, unless it could be a NIN or a phon
   }
 });
 
-test("a registration number that named nobody is kept without what could be a NIN or a contact", () => {
-  const kept = (value: string) => storedIdentifier({ by: "regNo", value }, null, index).reference;
+test("an attestation stores an unknown registration number without parts that may be a NIN or an e-mail address", () => {
+  const kept = (value: string) => redactIdentifier({ by: "regNo", value }, null, index).reference;
   expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
   expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");
   expect(kept("A/B/C/ADA@EXAMPLE.COM")).not.toContain("ADA@");
@@ -48,7 +48,7 @@ test.each([
   [nin, "[removed]"],
   ["call 0803 123 4567 now", "call [removed] now"],
   ["Ada <ada@example.com>, head", "Ada [removed] head"],
-  // It stays JSON whatever surrounds it.
+  // The context stays JSON, although quotes and a backslash surround the address.
   ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],
 ])("the context %s of a call is stored as %s", (given, expected) => {
   expect(kept(given)).toBe(expected);

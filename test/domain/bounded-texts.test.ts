@@ -1,7 +1,7 @@
 /**
- * Callers choose these texts, up to the 256 KiB of a body, and one event loop answers everybody: a function that takes the
- * square of a text's length stops the service (security finding 1). Every exported function of `domain/` and `partner/`
- * whose first parameter is a text is found here by its declaration, so a new one is held to the limit too.
+ * Callers choose these texts, up to the 256 KiB of a body, and one event loop answers everybody. A function whose time
+ * grows with the square of a text's length would stop the service (security finding 1). This test finds every exported
+ * function of `domain/` and `partner/` whose first parameter is a text, so the limit holds for new functions too.
  */
 
 import { expect, setDefaultTimeout, test } from "bun:test";
@@ -37,28 +37,28 @@ const texts: Readonly<Record<string, string>> = {
 };
 
 const index = createBlindIndex(new Uint8Array(32));
-/** What a function takes beside the text. */
+/** The arguments of a function after the text. */
 const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
-  didYouMean: [["word"]],
-  suggestion: [["word"]],
+  findSimilarWord: [["word"]],
+  suggestWord: [["word"]],
   editDistance: ["word"],
-  nameMatches: ["Ada Okafor"],
-  searchKeys: [index],
-  safeLabel: ["column 1"],
+  matchesRegisteredName: ["Ada Okafor"],
+  searchKeysOf: [index],
+  redactLabel: ["column 1"],
   sniffDelimiter: [() => false],
-  headingField: [null],
+  findField: [null],
   parseMapping: ["mapping.json"],
   readText: [500],
-  newProfile: [1],
+  createColumnProfile: [1],
   toUnreadableInputError: [new Error("another")],
-  unreadColumn: ["column 1", false],
+  createUnreadColumn: ["column 1", false],
 };
-/** The operator's own issuer. */
-const notOfCallers: readonly string[] = ["originOf"];
+/** A function whose text is the operator's own issuer, which no caller chooses. */
+const notOfCallers: readonly string[] = ["logOriginOf"];
 
 type Case = readonly [name: string, call: (text: string) => unknown];
 
-/** An exported function whose first parameter is a text, or what may be one. */
+/** The declaration of an exported function whose first parameter is or may be a text. */
 const declaration = /^export (?:async )?function (\w+)(?:<[^(]*>)?\(\s*\w+: (?:string|JsonValue|unknown)\b/gm;
 
 async function textFunctions(): Promise<Case[]> {
@@ -77,7 +77,7 @@ async function textFunctions(): Promise<Case[]> {
 
 const functions: Case[] = [...(await textFunctions()), ["domain/blind-index.ts email", index.email]];
 
-/** Measures this process alone, because other processes share the machine. @returns milliseconds of the processor */
+/** Measures this process alone, because other processes share the machine. @returns processor time in milliseconds */
 async function costOf(call: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await Promise.resolve()
@@ -87,7 +87,7 @@ async function costOf(call: () => unknown): Promise<number> {
   return (user + system) / 1_000;
 }
 
-/** The collector runs in some of the calls: the cheapest of eight counts, unless the first is far from the limit. */
+/** Garbage collection slows some calls, so the fastest of eight counts, unless the first is far from the limit. */
 async function cheapest(call: () => unknown): Promise<number> {
   let least = await costOf(call);
   for (let tries = 1; tries < 8 && least > limitMs && least < 1_000; tries++)
@@ -95,7 +95,7 @@ async function cheapest(call: () => unknown): Promise<number> {
   return least;
 }
 
-test("the processor time of more than 110 functions is tested", () => {
+test("more than 110 exported functions take a text, and their processor time is tested", () => {
   expect(functions.length).toBeGreaterThan(110);
 });
 

@@ -11,7 +11,7 @@ const found = (change: Change, name: string) =>
     .filter((check) => check.name === name)
     .map((check) => `${check.result}: ${check.found}`);
 
-test("each check of a healthy service gives the result ok once", () => {
+test("each check of a healthy service gives one finding, with the result ok", () => {
   const checks = checked();
   expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
     "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
@@ -28,7 +28,7 @@ test("each check of a healthy service gives the result ok once", () => {
   for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
 });
 
-test("the service checks find each problem, and report a partner's problem at most as a warning", () => {
+test("the health checks find each problem, and report a partner's problem at most as a warning", () => {
   const checks = notWell(everythingWrong);
   expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
     ["warn", "signing-keys", false],
@@ -44,7 +44,7 @@ test("the service checks find each problem, and report a partner's problem at mo
   ]);
 });
 
-test("the service checks find webhooks that are held since a restore", () => {
+test("the health checks warn of webhooks that have been held since a restore", () => {
   const checks = runHealthChecks({ ...checkInput(), areWebhooksHeld: true });
   const [check] = checks.filter(({ result }) => result !== "ok");
   expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
@@ -80,7 +80,7 @@ test.each([
     "no checkpoint yet if no attestation waits for one",
     { signedSize: 0, signedAt: null, uncoveredSince: null },
   ],
-])("the check of the evidence log gives ok with %s", (_, change) => {
+])("the check of the evidence log gives ok for %s", (_, change) => {
   expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
 });
 

@@ -18,7 +18,7 @@ test.each([
   ["Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00.000Z", "the day after the skipped one"],
   ["Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00.000Z", "a quarter of an hour off"],
   ["Pacific/Kiritimati", "2026-01-01", "2025-12-31T10:00:00.000Z", "the furthest ahead"],
-])("in %s the day %s begins at %s: %s", (zone, date, begins, _why) => {
+])("the time zone %s begins the day %s at %s: %s", (zone, date, begins, _why) => {
   expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
 });
 

@@ -22,7 +22,7 @@ async function open(stores: TestStores, changes: Partial<ConfigurationDependenci
   return { configuration: await createConfiguration(dependencies), clock, ...ring };
 }
 
-test("the configuration has the stored settings, and defaults for the others", () =>
+test("the configuration has the stored settings, and the default of each setting that is not stored", () =>
   withStores(async (stores) => {
     await stores.settings.write({ issuer: "https://other.example", time_zone: "Pacific/Auckland" });
     const { configuration } = await open(stores);
@@ -46,7 +46,7 @@ test("the configuration's snapshot is replaced when a change is read, and never 
     expect(before.settings.issuer).toBe("https://teachers.example");
   }));
 
-test("the configuration is stale if a change could not be read for a second, until the change can be read", () =>
+test("the configuration is stale after a second of failed reads, until a read succeeds", () =>
   withStores(async (stores) => {
     const { configuration, clock } = await open(stores);
     await stores.settings.write({ policy: "{" });
@@ -60,7 +60,7 @@ test("the configuration is stale if a change could not be read for a second, unt
     expect(configuration.isStale()).toBe(false);
   }));
 
-test("recent() reads the configuration again after a second, and keeps the last one if that fails", () =>
+test("recent() reads a configuration older than a second again, and returns the old one if the read fails", () =>
   withStores(async (stores) => {
     const { configuration, clock } = await open(stores);
     await stores.settings.write({ issuer: "https://moved.example" });
@@ -72,7 +72,7 @@ test("recent() reads the configuration again after a second, and keeps the last 
     expect((await configuration.recent()).settings.issuer).toBe("https://moved.example");
   }));
 
-test("a rotation changes active key, JWKS and key history in one step, after the signer has loaded the keys", () =>
+test("a rotation changes the active key, the JWKS and the key history in one step, after the signer loaded the keys", () =>
   withStores(async (stores) => {
     const loaded: string[] = [];
     const inUse: string[] = [];
@@ -102,7 +102,7 @@ test("ten simultaneous refreshes read the configuration once", () =>
     expect(new Set(snapshots).size).toBe(1);
   }));
 
-test("a refresh also reads a change that is committed while it reads", () =>
+test("a second refresh finds a change that was committed during the reads of the first", () =>
   withStores(async (stores) => {
     const { configuration } = await open(stores);
     const { certificates } = stores.partners;

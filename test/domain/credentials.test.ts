@@ -1,13 +1,13 @@
 import { expect, mock, spyOn, test } from "bun:test";
 import {
-  apiKeyId,
-  apiKeyRecord,
+  apiKeyOfText,
   authenticate,
   type CredentialIndex,
   credentialFaultOf,
   issueApiKey,
   mintApiKey,
   type PresentedCredentials,
+  parseKeyId,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
@@ -36,7 +36,7 @@ function aBook(
   };
 }
 
-/** Computed with Python's zlib module. */
+/** API keys whose checksum was computed with Python's zlib module. */
 const vectors = {
   live: `tvs_live_0123456789Ab${"C".repeat(43)}2cPWQW`,
   test: "tvs_test_Zz0000000000abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ3xb8Rw",
@@ -65,7 +65,7 @@ test.each<[string, Partial<PresentedCredentials>, ReturnType<typeof credentialFa
   ["a well-formed key beside a mistyped one", { keys: [mistyped, wellFormed] }, "unknown"],
   ["a well-formed key and a header without Bearer", { ...withoutBearer, keys: [wellFormed] }, "unknown"],
   ["two keys, of which the first decides", { keys: [sandbox, mistyped] }, "testKey"],
-])("a call with %s is refused for the right reason", (_name, presented, expected) => {
+])("the refusal of a call with %s names the fault of its credentials", (_name, presented, expected) => {
   expect(credentialFaultOf({ ...nothing, ...presented }, "live")).toBe(expected);
 });
 
@@ -92,12 +92,15 @@ test.each<[string, Partial<PresentedCredentials>, keyof typeof credentials | nul
   ["a certificate in its first and last moment", { certificates: [during(now, now)] }, "certified"],
   ["a certificate that is not valid yet", { certificates: [during(now + 1, now + 2)] }, null],
   ["a certificate that has expired", { certificates: [during(now - 2, now - 1)] }, null],
-])("a call with %s is authenticated by its first valid credential", (_how, presented, partnerId) => {
-  const caller = partnerId && { partner: aPartner(partnerId), credential: credentials[partnerId] };
-  expect(ask(presented)).toEqual(caller);
-});
+])(
+  "a call with %s is authenticated by its first valid credential, if it has one",
+  (_how, presented, partnerId) => {
+    const caller = partnerId && { partner: aPartner(partnerId), credential: credentials[partnerId] };
+    expect(ask(presented)).toEqual(caller);
+  },
+);
 
-const foreign = apiKeyRecord(vectors.live, "keyed", options);
+const foreign = apiKeyOfText(vectors.live, "keyed", options);
 const stored = (change: Partial<ApiKey>) => aBook([aPartner("keyed")], [{ ...key.record, ...change }]);
 
 // biome-ignore format: a table reads better in rows
@@ -118,7 +121,7 @@ test("an API key is accepted until the millisecond of its expiry", () => {
   expect(ask({ keys }, stored({ expiresAt: now + 1 }))?.credential).toBe(key.record.keyId);
 });
 
-test("an unknown API key costs the same hash as a known one, so that the time does not reveal which keys exist", () => {
+test("an unknown API key is hashed once like a known one, so that the time does not show which keys exist", () => {
   const stranger = mintApiKey("stranger", options).text;
   for (const text of [stranger, key.text]) {
     const mac = mock(secrets.mac);
@@ -152,12 +155,12 @@ test("the credentials of a disabled or missing partner are refused, and do not h
   }
 });
 
-test("an API key has a prefix, an id, a secret and a checksum, and its record has only a keyed hash", () => {
+test("an API key has a prefix, an id, a secret and a checksum; its record has a keyed hash instead of the secret", () => {
   for (const kind of ["live", "test"] as const) {
     const { text, record } = mintApiKey("agency", { ...options, kind });
     expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
     const keyId = text.slice(9, 21);
-    expect(apiKeyId(text, kind)).toBe(keyId);
+    expect(parseKeyId(text, kind)).toBe(keyId);
     const mac = secrets.mac("api-key", text);
     const times = { createdAt: now, expiresAt: null, revokedAt: null };
     expect(record).toEqual({ keyId, partnerId: "agency", mac, ...times });
@@ -165,8 +168,14 @@ test("an API key has a prefix, an id, a secret and a checksum, and its record ha
 });
 
 test("an API key is of one kind, live or sandbox, and its checksum is CRC-32 in base 62", () => {
-  expect([apiKeyId(vectors.live, "live"), apiKeyId(vectors.live, "test")]).toEqual(["0123456789Ab", null]);
-  expect([apiKeyId(vectors.test, "test"), apiKeyId(vectors.test, "live")]).toEqual(["Zz0000000000", null]);
+  expect([parseKeyId(vectors.live, "live"), parseKeyId(vectors.live, "test")]).toEqual([
+    "0123456789Ab",
+    null,
+  ]);
+  expect([parseKeyId(vectors.test, "test"), parseKeyId(vectors.test, "live")]).toEqual([
+    "Zz0000000000",
+    null,
+  ]);
 });
 
 test("new API keys differ, and use every character of the alphabet", () => {
@@ -183,7 +192,7 @@ test.each([
   ["with a character of another alphabet", vectors.live.replace("C", "С")],
   ["very long", `tvs_live_${"A".repeat(100_000)}`],
 ])("a text that is %s is not an API key", (_what, text) => {
-  expect(apiKeyId(text, "live")).toBeNull();
+  expect(parseKeyId(text, "live")).toBeNull();
 });
 
 const hourMs = 3_600_000;
@@ -193,7 +202,7 @@ test.each([
   ["keeps its expiry within the overlap", now + hourMs, 24 * hourMs, now + hourMs],
   ["expires at the end of the overlap", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
   ["expires immediately without an overlap", null, 0, now],
-])("a replaced API key %s", (_what, expiresAt, overlapMs, ends) =>
+])("an API key that is replaced by a new one %s", (_what, expiresAt, overlapMs, ends) =>
   withStores(async ({ partners }) => {
     const first = { ...mintApiKey("agency", options).record, expiresAt };
     await partners.add(aPartner("agency"), first);
@@ -203,7 +212,7 @@ test.each([
   }),
 );
 
-test("a third live API key of a partner is refused, and expired keys are not counted", () =>
+test("a partner cannot get a third live API key; revoked keys and other partners' keys are not counted", () =>
   withStores(async ({ partners }) => {
     await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
     await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));

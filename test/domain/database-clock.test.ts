@@ -7,7 +7,7 @@ import {
 } from "../../src/domain/database-clock.ts";
 import { catchError } from "../harness/rejection.ts";
 
-/** A clock that says one time before the database is asked and another one after it. */
+/** A clock that gives one time before the database's clock is read, and another time after. */
 const clockOf = (...times: number[]) => ({ now: () => times.shift() ?? 0 });
 const database = (now: number | null) => () => Promise.resolve(now);
 
@@ -18,7 +18,7 @@ test.each<[number | null, number, number, number]>([
   [100, 20, 40, -60],
   [100, 100, 100, 0],
 ])(
-  "a database clock of %p that is read between %i and %i is at least %i ms behind",
+  "a database clock that shows %p between the local times %i and %i is at least %i ms behind",
   async (now, before, after, ahead) => {
     expect(await measureClockDifference(database(now), clockOf(before, after))).toBe(ahead);
   },
@@ -33,7 +33,7 @@ test("a command is refused if this machine's clock is more than thirty seconds w
   expect(String(await refusal(90_000))).toContain("90 s ahead of the database's");
 });
 
-test("a service logs once that its clock is wrong, and signs again when the clock is correct", async () => {
+test("a service reports each change of its clock's state once, and may sign again when the clock is correct", async () => {
   let ahead = 31_000;
   const changes: string[] = [];
   const clock = { now: () => 100_000 + ahead };
@@ -45,7 +45,7 @@ test("a service logs once that its clock is wrong, and signs again when the cloc
   expect([watch.aheadMs(), watch.isWrong(), changes]).toEqual([-2_600, false, ["fail", "warn"]]);
 });
 
-test("a clock difference of two seconds is accepted, gets a warning above, and fails above thirty seconds", () => {
+test("a clock difference gives ok up to two seconds, a warning up to thirty seconds, and a failure above", () => {
   expect(checkClockDifference(2_000).result).toBe("ok");
   const found = "this machine's clock is 2 s behind the database's";
   expect(checkClockDifference(-2_001)).toMatchObject({ result: "warn", found });

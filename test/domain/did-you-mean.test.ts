@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findSimilarWord, suggestion } from "../../src/domain/did-you-mean.ts";
+import { findSimilarWord, suggestWord } from "../../src/domain/did-you-mean.ts";
 
 const known = ["list", "rotate", "compromise", "jwks", "history", "import", "per-day", "per-minute"];
 
@@ -10,18 +10,18 @@ test.each([
   ["rottatte", "rotate"],
   ["jkws", "jwks"],
   ["per_minute", "per-minute"],
-])("didYouMean suggests for the unknown word %p the known word %p", (given, word) => {
+])("findSimilarWord finds for the unknown word %p the known word %p", (given, word) => {
   expect(findSimilarWord(given, known)).toBe(word);
 });
 
 test.each([["delete"], [""], ["x"], ["l".repeat(1000)], ["hi"], ["lixt!"], ["yrotsih"], ["per"]])(
-  "didYouMean suggests nothing for the unknown word %p",
+  "findSimilarWord finds no known word for the unknown word %p",
   (given) => {
     expect(findSimilarWord(given, known)).toBeNull();
   },
 );
 
-test("suggestion returns a question, or an empty text if no known word is similar", () => {
-  expect(suggestion("jsn", ["json"], "--")).toBe("; did you mean --json?");
-  expect(suggestion("quux", ["json"])).toBe("");
+test("suggestWord returns a question with the similar word, or an empty text if no known word is similar", () => {
+  expect(suggestWord("jsn", ["json"], "--")).toBe("; did you mean --json?");
+  expect(suggestWord("quux", ["json"])).toBe("");
 });

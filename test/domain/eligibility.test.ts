@@ -67,7 +67,7 @@ test.each<[string, Partial<StoredTeacher>, Partial<PolicyRule>]>([
   expect(reasonsFor(changes, withRule(rule))).toEqual([reason as never]);
 });
 
-test("a purpose without a rule is denied with POLICY_MISSING", () => {
+test("a teacher is not eligible for a purpose without a rule, with the reason POLICY_MISSING", () => {
   expect(reasonsFor({}, withRule(null))).toEqual(["POLICY_MISSING"]);
   expect(reasonsFor({}, withRule({}), "BODYA_INVIGILATOR_ELIGIBILITY")).toEqual(["POLICY_MISSING"]);
 });
@@ -98,9 +98,12 @@ test.each<[Partial<StoredTeacher>, object | null]>([
   [{ ninVerified: true }, { ...empty, ninVerified: true }],
   [{ profile: { qualifications: [degree], employment: [] } }, { ...empty, qualifications: [degree] }],
   [{ source: "legacy", profile: { qualifications: [degree], employment: [] } }, null],
-])("the verdict on a teacher with %j has the profile of the new system's record only", (changes, profile) => {
-  expect(verdictOn(aStoredTeacher(changes)).profile).toEqual(profile as never);
-});
+])(
+  "the verdict on a teacher with %j has a profile only if the record is from the new system",
+  (changes, profile) => {
+    expect(verdictOn(aStoredTeacher(changes)).profile).toEqual(profile as never);
+  },
+);
 
 const demanding = { certificate: [], sources: [], categories: ["none of them"], minDaysRemaining: 36_500 };
 
@@ -116,7 +119,7 @@ test.each<[Partial<StoredTeacher>, string[]]>([
   expect(reasons).toEqual([...first, "SOURCE_NOT_ACCEPTED", "CATEGORY_NOT_ACCEPTED"] as never);
 });
 
-test("the reasons of a verdict are unique and in the published order, and only a valid licence has no licence reason", () => {
+test("the reasons of a verdict are unique and in the published order, and only a teacher with a valid licence has none", () => {
   const licenses = [{}, { licenseExpiryDate: today }, deactivated, unlicensed, later, expired, revoked];
   const rules = [null, {}, demanding, { minDaysRemaining: 1 }, { certificate: ["VERIFIED" as const] }];
   const records = licenses.flatMap((license) =>

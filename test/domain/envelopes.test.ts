@@ -62,7 +62,7 @@ test("each envelope of a call has its own signature", async () => {
   expect(decode(envelopes[0]?.jws.split(".")[0])).toBe('{"alg":"RS256","kid":"key-1","typ":"JWT"}');
 });
 
-test("an envelope names its index in a status list if it has one", async () => {
+test("an envelope with an index in a status list names the index", async () => {
   const place = { idx: 7, uri: "https://teachers.example/status/1" };
   const envelopes = await signEnvelopes([{ ...claims, status: place }, claims], "key-1", sign);
   const statuses = envelopes.map(({ jws }) => payloadOf(jws).status);

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import {
   createEvent,
+  diffStatuses,
   eventsOfChange,
   type Statuses,
   statusesBefore,
-  transitions,
 } from "../../src/domain/events.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 
@@ -15,7 +15,7 @@ const usual: Statuses = { license: "VALID", certificate: "VERIFIED", active: tru
 const statuses = (changes: Partial<Statuses>): Statuses => ({ ...usual, ...changes });
 const gone = { license: "NOT_FOUND", certificate: "NOT_FOUND", hidden: true } as const;
 const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>): string[][] =>
-  transitions(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
+  diffStatuses(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
 
 // biome-ignore format: a table reads better in rows
 test.each<Move>([
@@ -47,7 +47,7 @@ test.each<Move>([
   [gone, {}, [["license.reinstated", "NOT_FOUND"], ["certificate.verified", "NOT_FOUND"]]],
   [gone, { license: "EXPIRED", certificate: "CLAIMED" }, []],
   [gone, { ...gone, active: false }, []],
-])("the change of statuses from %j to %j makes the contract's events", (before, after, events) => {
+])("a change of statuses from %j to %j causes the contract's events", (before, after, events) => {
   expect(eventsOf(before, after)).toEqual(events);
 });
 
@@ -61,11 +61,11 @@ test.each<Change>([
   [{ certificate: "CLAIMED" }, { certificate: "NOT_FOUND" }],
   [{ certificate: "NOT_FOUND" }, { certificate: "LEGACY_RECORD" }],
   [{ certificate: "LEGACY_RECORD" }, { certificate: "CLAIMED" }],
-])("the change of statuses from %j to %j makes no event", (before, after) => {
+])("a change of statuses from %j to %j causes no event", (before, after) => {
   expect(eventsOf(before, after)).toEqual([]);
 });
 
-test("unchanged statuses make no event", () => {
+test("unchanged statuses cause no event", () => {
   for (const license of licenseStatuses)
     for (const certificate of certificateStatuses)
       expect(eventsOf({ license, certificate }, { license, certificate })).toEqual([]);
@@ -74,9 +74,9 @@ test("unchanged statuses make no event", () => {
 test.each<[Partial<Statuses>, string[]]>([
   [{ license: "NOT_FOUND", certificate: "NOT_FOUND", active: false }, []],
   [{}, ["license.verified", "certificate.verified"]],
-])("a new teacher with the statuses %j makes the events %j", (changes, events) => {
+])("a new teacher with the statuses %j causes the events %j", (changes, events) => {
   const after = statuses(changes);
-  const made = transitions(statusesBefore(null, after), after);
+  const made = diffStatuses(statusesBefore(null, after), after);
   expect(made.map(({ eventType }) => eventType)).toEqual(events as never);
 });
 

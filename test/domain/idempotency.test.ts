@@ -22,7 +22,7 @@ const start = "2026-03-01T12:00:00.000Z";
 const reused = { code: "IDEMPOTENCY_KEY_REUSED" };
 const request: IdempotentRequest = { partnerId: "agency", operation: "batch", key: "key-1", body: { a: 1 } };
 
-/** The real thing over a real store, with work that commits its answer as a verification does. */
+/** Runs a test with real idempotency over a real store. Its `commit` stores an answer as a verification does. */
 function withIdempotency(run: (world: Awaited<ReturnType<typeof open>>) => Promise<void>): Promise<void> {
   return withStores(async (stores) => run(await open(stores)));
 }
@@ -44,7 +44,7 @@ async function open({ keys, driver, idempotencyStore }: TestStores) {
   return { idempotency, service, clock, commit, store: idempotencyStore, runs: () => runs };
 }
 
-/** For work that always stores its answer: then there is an outcome. */
+/** Wraps idempotency for work that always stores its answer, so that `run` never returns null. */
 function outcomesOf({ run }: IdempotentRunner) {
   return {
     run: async (...asked: Parameters<IdempotentRunner["run"]>) =>
@@ -52,7 +52,7 @@ function outcomesOf({ run }: IdempotentRunner) {
   };
 }
 
-test("a retry with another body is refused, before and after the first call has ended", () =>
+test("a retry with another body is refused while the first call runs and after it has ended", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     const running = service.run(request, commit);
     const other = { ...request, body: { a: 2 } };
@@ -78,7 +78,7 @@ test.each([
   }),
 );
 
-test("a retry gets the stored answer for 72 hours, and then runs again", () =>
+test("a retry gets the stored answer for 72 hours, and is a new call after that", () =>
   withIdempotency(async ({ service, commit, clock, runs }) => {
     await service.run(request, commit);
     clock.add(idempotencyRetentionMs);
@@ -89,7 +89,7 @@ test("a retry gets the stored answer for 72 hours, and then runs again", () =>
     expect(idempotencyRetentionMs).toBe(72 * 3_600_000);
   }));
 
-test("one of several waiting duplicates runs if the first call fails", () =>
+test("one of the duplicate calls that wait for a running call runs if that call fails", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     let attempts = 0;
     const work = async (pendingRecord: PendingRecord) => {
@@ -119,8 +119,8 @@ test("a call whose commit is refused returns the answer that another process sto
     expect(await catchError(service.run(other, commit))).toMatchObject(reused);
   }));
 
-/** The only wait: two seconds, because a follower's patience is real time. */
-test("a duplicate call is refused after two seconds, and the first call continues", () =>
+/** This test waits two seconds, because the time limit of a waiting call is real time. */
+test("a duplicate call is refused after a wait of two seconds, and the first call continues", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const failed = service.run(request, () => {
@@ -173,7 +173,7 @@ test.each([
   ['"é"', false],
   ['k"', true],
   ["é", true],
-])("the idempotency key %p is allowed: %p", (key, allowed) =>
+])("the idempotency key %p is accepted: %p", (key, allowed) =>
   withIdempotency(async ({ service, commit, runs }) => {
     const error = await catchError(service.run({ ...request, key }, commit));
     const message = expect.stringContaining("Idempotency-Key");
@@ -186,7 +186,7 @@ test.each([
 test.each([
   ["k", '"k"'],
   ['a"b\\c', '"a\\"b\\\\c"'],
-])("the idempotency key %s is the same as %s", (bare, quoted) =>
+])("the bare idempotency key %s is the same key as the quoted %s", (bare, quoted) =>
   withIdempotency(async ({ service, commit, runs }) => {
     await service.run({ ...request, key: bare }, commit);
     expect(await service.run({ ...request, key: quoted }, commit)).toMatchObject({ replayed: true });
@@ -194,13 +194,13 @@ test.each([
   }),
 );
 
-test("canonicalJson writes JSON as RFC 8785 says", () => {
+test("formatCanonicalJson writes JSON by RFC 8785", () => {
   const value = fc.json({ stringUnit: "binary" }).map((text) => JSON.parse(text));
   const same = fc.property(value, (one) => formatCanonicalJson(one) === canonicalize(one));
   fc.assert(same, { seed: 1, numRuns: 3_000 });
 });
 
-test("canonicalJson returns a text for NaN, undefined, lone surrogates and __proto__", () => {
+test("formatCanonicalJson returns a text for NaN, undefined, lone surrogates and __proto__", () => {
   for (const value of [Number.NaN, undefined]) expect(formatCanonicalJson(value)).toBe("null");
   expect(formatCanonicalJson("\ud800")).toBe('"\\ud800"');
   const proto = '{"__proto__":{"x":1},"constructor":2}';

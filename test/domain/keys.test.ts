@@ -23,7 +23,7 @@ const now = Date.parse("2026-03-01T12:00:00.250Z");
 const dayMs = 86_400_000;
 const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 
-test("a key's id is its RFC 7638 thumbprint, and its published form has no private half", async () => {
+test("a signing key's id is its RFC 7638 thumbprint, and its published form has no private half", async () => {
   const key = await generateSigningKey(secrets, 2048, now);
   const { n, e } = key.jwk;
   const thumbprint = createHash("sha256").update(`{"e":"${e}","kty":"RSA","n":"${n}"}`).digest("base64url");
@@ -33,7 +33,7 @@ test("a key's id is its RFC 7638 thumbprint, and its published form has no priva
   expect(Buffer.from(n, "base64url")).toHaveLength(256);
 });
 
-test.each([0, 512, 1024, 2047, 8192])("a key of %d bits is not made", async (bits) => {
+test.each([0, 512, 1024, 2047, 8192])("a signing key of %d bits is refused", async (bits) => {
   expect(await catchError(generateSigningKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
 });
 
@@ -53,7 +53,7 @@ test("a sealed private key can be opened only with its key id and master key, an
   expect(await catchError(decryptPrivateKey(destroyed, secrets))).toMatchObject({ code: "INTERNAL" });
 });
 
-test("an imported key may be PKCS #1 or PKCS #8", async () => {
+test("a private key in the form PKCS #1 or PKCS #8 can be imported", async () => {
   const pem = createPrivateKey(readKey("active")).export({ type: "pkcs1", format: "pem" });
   expect((await importSigningKey(pem.toString(), secrets, now)).kid).toBe(
     (await fixtureKey("active", now)).kid,
@@ -66,21 +66,21 @@ test.each<[why: string, pem: string, says: string]>([
   ["it is short", readKey("short"), "2048"],
   ["it has another public exponent", pemOf(ofExponent3), "exponent"],
   ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
-])("an imported key is refused when %s", async (_why, pem, says) => {
+])("the import of a key is refused if %s", async (_why, pem, says) => {
   const message = expect.stringContaining(says);
   expect(await catchError(importSigningKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
 });
 
-test("a damaged key is refused, because its envelopes would verify nowhere", async () => {
+test("the import of a damaged key is refused, because no verifier would accept its envelopes", async () => {
   const jwkOf = (name: string) => createPrivateKey(readKey(name)).export({ format: "jwk" });
   const [sound, { d = "", dp = "", dq = "" }] = [jwkOf("active"), jwkOf("pending")];
   const damaged = createPrivateKey({ key: { ...sound, d, dp, dq }, format: "jwk" });
-  // One runtime sees it when it reads the file, the other when it signs.
+  // Bun or Deno finds the damage when it reads the file, the other runtime when it signs.
   const refusal = await catchError(importSigningKey(pemOf(damaged), secrets, now));
   expect(["REFUSED", "INPUT_UNREADABLE"]).toContain((refusal as { code: string }).code);
 });
 
-test("an imported key must be a private RSA key that is not encrypted", async () => {
+test("an encrypted key, and a key that is not a private RSA key, cannot be imported", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const encrypted = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" } as const;
   const locked = createPrivateKey(readKey("active")).export(encrypted);

@@ -5,7 +5,7 @@ import { asciiDigitsOf, holdsPersonalData, redactPersonalData } from "../../src/
 import { checkReason } from "../../src/domain/teachers/changes.ts";
 import { csv, row, withImports, withoutRegNo } from "../harness/imports.ts";
 
-/** Ten digits from zero on, as a script that has its own writes them. */
+/** Writes a number in the digits of another script, whose digit zero has the code point `zero`. */
 const written = (number: string, zero: number) =>
   [...number].map((char) => (/\d/.test(char) ? String.fromCodePoint(zero + Number(char)) : char)).join("");
 

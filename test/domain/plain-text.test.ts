@@ -22,11 +22,11 @@ test.each(hidden)("a hidden character is refused in a reason, a name and a numbe
   expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
   expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
   expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
-  // A byte order mark counts as white space, which is not part of a number.
+  // A byte order mark counts as white space, which is removed from a registration number.
   expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
 });
 
-test("a registration number may have no hidden character, not even one that a name may have", () => {
+test("a registration number with a hidden character is refused, even if a name may have the character", () => {
   expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
   expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
 });
@@ -47,14 +47,14 @@ test("names in many scripts are imported unchanged", () =>
 // biome-ignore format: a list reads better in rows
 const misplaced = ["علی\u200c\u200cرضا", "علی\u200c", "\u200cعلی", "ع\u200cx", "Ada\u200dObi", "👩\u200d🏫"];
 
-test("a name may have a joiner only between two letters that it joins", () => {
+test("a name may have a zero-width joiner only between two letters that it joins", () => {
   expect(hasHiddenCharacter("علی\u200cرضا")).toBe(false);
   expect(misplaced.filter(hasHiddenCharacter)).toEqual(misplaced);
 });
 
 const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
 
-test.each(words)("a shell reads the quoted word %p as it was", (word) => {
+test.each(words)("a shell reads the quoted word %p back unchanged", (word) => {
   const { stdout } = Bun.spawnSync(["sh", "-c", `printf %s ${quoteShellWord(word)}`]);
   expect(stdout.toString()).toBe(word);
 });

@@ -6,11 +6,11 @@ const document = (changes: object) => JSON.stringify({ version: "1", purposes: {
 const oneRule = (changes: object) =>
   document({ purposes: { EMPLOYER_BACKGROUND_CHECK: { ...rule, ...changes } } });
 
-test("a policy may omit purposes", () => {
+test("a policy without rules is accepted", () => {
   expect(parsePolicy(document({}))).toEqual({ version: "1", purposes: {} });
 });
 
-test("a byte order mark before a policy is dropped, and one inside a text is kept", () => {
+test("a byte order mark before a policy is removed, and a byte order mark inside a text stays", () => {
   const policy = oneRule({ categories: ["\ufeffA"] });
   for (const text of [policy, `\ufeff${policy}`]) expect(parsePolicy(text)).toEqual(JSON.parse(policy));
 });

@@ -16,16 +16,16 @@ import {
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
 
-/** A minute's beginning in the middle of a day, and its end in epoch seconds. */
+/** The beginning of a minute in the middle of a day, and the minute's end in Unix seconds. */
 const start = "2026-03-01T12:00:00.000Z";
 const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
 
-/** A partner of three calls a minute and ten a day. */
+/** A partner with a quota of three calls a minute and ten calls a day. */
 function partner(changes: Partial<Partner> = {}): Partner {
   return { ...aPartner("agency"), perMinute: 3, perDay: 10, ...changes };
 }
 
-/** The refusal that `run` throws; null without one. */
+/** Returns the refusal that `run` throws; null if `run` does not throw. */
 function refusalOf(run: () => unknown): QuotaRefusal | null {
   try {
     run();
@@ -36,14 +36,14 @@ function refusalOf(run: () => unknown): QuotaRefusal | null {
   }
 }
 
-/** Opens a call and reserves its minute. */
+/** Opens a call, and reserves one call of the minute's quota. */
 function reserved(quota: QuotaCounter, of: Partner): CallQuotaAccount {
   const call = quota.open();
   call.reserve(of);
   return call;
 }
 
-/** The end of the day of {@link start}, in epoch seconds. */
+/** The end of the day of {@link start}, in Unix seconds. */
 const dayEnd = Date.parse("2026-03-02T00:00:00Z") / 1000;
 
 const untilDayEnd = { window: "day", resetAt: dayEnd, retryAfterSeconds: 12 * 3600 };
@@ -64,7 +64,7 @@ function work(quota: QuotaCounter, of: Partner, calls = 1): QuotaRefusal | null 
   return refusalOf(() => void call.chargeFor(calls));
 }
 
-/** The most calls that one call may charge now. */
+/** Counts the calls that one more batch could charge. */
 function roomOf(quota: QuotaCounter, of: Partner): number {
   for (let calls = 0; ; calls++) {
     const call = quota.open();
@@ -83,7 +83,7 @@ test("each partner has a separate quota", () => {
   for (const partnerId of ["other", "agency 2"]) expect(roomOf(quota, partner({ partnerId }))).toBe(3);
 });
 
-test("the state of a quota has the minute and the day, and when each ends", () => {
+test("the state of a quota lists the limit, the calls left and the remaining time of the minute and the day", () => {
   const call = reserved(aQuota(), partner());
   call.committed({ minute: 1, day: 1 });
   const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;
@@ -100,7 +100,7 @@ test.each([
   expect(enter).toThrow(expect.objectContaining({ code, message, retryAfterSeconds }));
 });
 
-test("a minute's quota is available again in the first millisecond of the next minute, not before", () => {
+test("a minute's quota is available again from the first millisecond of the next minute", () => {
   const clock = aClock("2026-03-01T12:00:59.999Z");
   const quota = aQuota(clock);
   for (let i = 0; i < 3; i++) work(quota, partner());
@@ -119,7 +119,7 @@ test.each([
   expect(refused(quota, partner({ perMinute: 0 }))?.retryAfterSeconds).toBe(seconds);
 });
 
-test("the day of a quota is the UTC day", () => {
+test("a day's quota is available again at midnight UTC", () => {
   const clock = aClock("2026-03-01T23:59:59.999Z");
   const quota = aQuota(clock);
   const daily = partner({ perDay: 1 });
@@ -130,7 +130,7 @@ test("the day of a quota is the UTC day", () => {
   expect(roomOf(quota, daily)).toBe(1);
 });
 
-test("a changed quota applies to the current minute and day, raised or lowered", () => {
+test("a raised or lowered quota applies to the current minute immediately", () => {
   const quota = aQuota();
   for (let i = 0; i < 3; i++) work(quota, partner());
   expect(refused(quota, partner())).not.toBeNull();
@@ -142,7 +142,7 @@ test("a changed quota applies to the current minute and day, raised or lowered",
 
 const starts = { minute: Date.parse(start), day: Date.parse("2026-03-01T00:00:00Z") };
 
-test("chargeFor returns the number of calls, the windows and their limits for the commit", () => {
+test("chargeFor returns the calls to charge, the windows and the limits that the commit checks", () => {
   const call = reserved(aQuota(), partner());
   const limits = { minute: 3, day: 10 };
   expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, ofDay: 1, limits });
@@ -161,7 +161,7 @@ test("expectOfDay refuses more calls than the day's quota has left, and reserves
   expect(roomOf(quota, partner())).toBe(2);
 });
 
-test("the charge of a running call is reserved, and released if the call fails", () => {
+test("the charge of a running call is reserved, and freed if the call fails", () => {
   const quota = aQuota();
   const call = reserved(quota, partner());
   call.chargeFor(2);
@@ -170,7 +170,7 @@ test("the charge of a running call is reserved, and released if the call fails",
   expect(roomOf(quota, partner())).toBe(3);
 });
 
-test("the quota use that a commit reports is shown and remembered", () => {
+test("the quota use that a commit reports is shown to the caller, and limits later calls", () => {
   const quota = aQuota();
   const [call, other] = [reserved(quota, partner()), reserved(quota, partner())];
   call.chargeFor(1);
@@ -182,7 +182,7 @@ test("the quota use that a commit reports is shown and remembered", () => {
   expect(roomOf(quota, partner())).toBe(1);
 });
 
-test("a batch that exactly fills the quota is allowed, and one item more is refused", () => {
+test("a batch that exactly fills the quota is allowed, and a batch of one item more is refused", () => {
   const fitting = aQuota();
   expect(work(fitting, partner(), 3)).toBeNull();
   expect(refused(fitting, partner())).toMatchObject(untilMinuteEnd);
@@ -204,7 +204,7 @@ test("a call is charged to the minute and day of its arrival, even if its work b
 });
 
 const at = Date.parse(start);
-test("the quota use of a minute is kept for an hour, and of a day for two days", () => {
+test("the quota use of a minute is kept for an hour, and the quota use of a day for two days", () => {
   expect(oldestKeptWindowStarts(at)).toEqual({ minute: at - 3_600_000, day: at - 48 * 3_600_000 });
 });
 
@@ -213,7 +213,7 @@ const stored = [
   { partnerId: "agency", kind: "day", startsAt: starts.day, used: 9 },
 ] as const;
 
-test("quotaUse shows the quota use of the current minute and day", () => {
+test("describeQuotaUse shows the quota use of the current minute and day", () => {
   const shown = (time: string) => describeQuotaUse(partner(), stored, Date.parse(time));
   expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
     minute: { used: 2, limit: 3, resetAt: "2026-03-01T12:01:00.000Z" },
@@ -231,7 +231,7 @@ test("quotaUse shows the quota use of the current minute and day", () => {
   expect(describeQuotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject(unused);
 });
 
-/** A database with calls of another process, at revision 7. */
+/** A database with charged calls of another process. The revision of its configuration is 7. */
 function aDatabase(used: CallsUsed) {
   const now = { ...used };
   return {
@@ -245,7 +245,7 @@ function aDatabase(used: CallsUsed) {
 }
 const opened = (used: CallsUsed) => createQuotaCounter({ clock: aClock(start), store: aDatabase(used) });
 
-test("a call that the commit refused, and later calls, are checked by the quota use that the database has", async () => {
+test("a call whose commit was refused, and later calls, are checked by the quota use in the database", async () => {
   const quota = opened({ minute: 3, day: 3 });
   const call = reserved(quota, partner());
   call.chargeFor(1);
@@ -264,14 +264,14 @@ test("a call that the commit refused, and later calls, are checked by the quota 
   expect(call.state()).toBeUndefined();
 });
 
-test("a call that the commit refused is not refused again because of other running calls", async () => {
+test("the retry after a refused commit is not refused because of other running calls", async () => {
   const quota = opened({ minute: 2, day: 2 });
   const [call] = [reserved(quota, partner()), reserved(quota, partner())];
   await call?.reread();
   expect(refusalOf(() => call?.reserve(partner()))).toBeNull();
 });
 
-test("a call that the day's quota refuses is charged to the minute, while the minute has calls left", async () => {
+test("a call that the day's quota refuses is charged to the minute if the minute has calls left", async () => {
   const quota = opened({ minute: 1, day: 5 });
   const call = reserved(quota, partner());
   expect(await call.charge(6)).toBe(false);

@@ -15,7 +15,7 @@ import { seededNumbers } from "../harness/random.ts";
 import { catchError } from "../harness/rejection.ts";
 import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";
 
-/** Each is an extract, given twice. */
+/** The number of random extracts, each of which is imported twice. */
 const rounds = readTryCount("TVS_EXTRACTS", 40);
 const regNo = "TR/2019/LA/1";
 const byBoard = {
@@ -32,7 +32,7 @@ function change({ teachers, clock }: TestImports, action: TeacherAction, number:
   return changeTeacher(dependencies, key, { action, reason: "decision 14" });
 }
 
-/** A register of a hundred teachers, of whom the operator has revoked the first. */
+/** A register of a hundred teachers. The operator has revoked the licence of the first teacher. */
 function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void> {
   return withImports(async (world) => {
     await world.add(csv(rows(100, empty)), { baseline: true });
@@ -41,7 +41,7 @@ function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void
   });
 }
 
-test("the operator can take over an extract's revocation, which the next extract then does not lift", () =>
+test("a revocation that the operator has taken over from an extract is not lifted by the next extract", () =>
   withImports(async (world) => {
     const theirs = row(1, { license_revoked_on: "2026-01-05", license_revoked_reason: "x" });
     await world.add(csv([theirs]), { baseline: true });
@@ -54,7 +54,7 @@ test("the operator can take over an extract's revocation, which the next extract
     expect(await catchError(change(world, "revoke"))).toMatchObject({ code: "REFUSED" });
   }));
 
-test("an import without --lift-revocations lifts no revocation, although a killed import had that option", () =>
+test("an import without --lift-revocations lifts no revocation, even if a killed import had that option", () =>
   withRevoked(async ({ add, imports, find }) => {
     const killed = failingAt(imports, 1, new Error("killed"));
     const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);
@@ -106,7 +106,7 @@ test(
 );
 
 const revoked = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
-test("the brake counts the lost revocation of a deactivated teacher, but no revocation that is kept", () =>
+test("the import's brake counts the lost revocation of a deactivated teacher, but no revocation that is kept", () =>
   withRevoked(async (world) => {
     const { add } = world;
     const others = rows(100, { ...empty, active: "yes" });

@@ -38,14 +38,14 @@ test("a rotation makes the pending key active, retires the old key and deletes i
     expect(stored.get(rotated.pendingKid)).toMatchObject({ state: "pending" });
   }));
 
-test("a rotation retires the old key at the second of its last signature", () =>
+test("the old key of a rotation is retired at the second of its last signature, if that is later than the rotation", () =>
   withStores(async ({ keys, driver }) => {
     const { active, pending } = await fillRing(keys, now);
     const signed = async (kid: string, at: number) =>
       expect(await attest(driver, [anAttestation(1, { kid, issuedAt: at / 1000 })])).not.toBeNull();
     const lastSecond = Date.parse("2026-03-02T12:00:03Z");
     await signed(active.kid, lastSecond);
-    // A clock that was a year ahead for a moment, while another key was active.
+    // Another key signed while the clock was a year ahead for a moment.
     await signed("an earlier key", lastSecond + 365 * dayMs);
     await rotateSigningKeys(keys, secrets, rotation);
     const stored = await keys.list();

@@ -11,7 +11,7 @@ function expectRefusal(run: () => unknown, code: string): void {
   expect(run).toThrow(expect.objectContaining({ code, message: expect.not.stringContaining(masterKey) }));
 }
 
-test("derived secrets are HKDF-SHA-256 of the master key, with a name for each use", () => {
+test("the derived secrets are HKDF-SHA-256 of the master key and a name for each use", () => {
   const { blindIndexKey, check, mac } = secrets;
   expect([blindIndexKey, Buffer.from(check, "base64url"), mac("api-key", "text")].map(hex)).toEqual([
     "82de0354c2152bbb5efa16774074e34e24918779393dcbde659ca7e292f83c65",
@@ -20,7 +20,7 @@ test("derived secrets are HKDF-SHA-256 of the master key, with a name for each u
   ]);
 });
 
-test("derived secrets differ with the use and with the master key", () => {
+test("the derived secrets differ with the use and with the master key", () => {
   const other = deriveSecrets(generateMasterKey());
   expect(hex(secrets.mac("idempotency", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
   expect(hex(other.mac("api-key", "text"))).not.toBe(hex(secrets.mac("api-key", "text")));
@@ -28,7 +28,7 @@ test("derived secrets differ with the use and with the master key", () => {
   expect(hex(other.blindIndexKey)).not.toBe(hex(secrets.blindIndexKey));
 });
 
-test("a new master key is 32 random bytes, and readMasterKey accepts it", () => {
+test("a new master key is 32 random bytes, and deriveSecrets accepts it with white space around", () => {
   const made = Array.from({ length: 20 }, generateMasterKey);
   expect(new Set(made).size).toBe(20);
   for (const text of made) {
@@ -57,7 +57,7 @@ test("a sealed secret can be opened under its name", () => {
   expect(secrets.open(secrets.seal(new Uint8Array(), "none"), "none")).toEqual(new Uint8Array());
 });
 
-test("a sealed secret does not contain the secret, and differs each time", () => {
+test("a sealed secret does not contain the secret, and differs each time it is sealed", () => {
   expect(Buffer.from(sealed).includes(Buffer.from(secret).subarray(0, 8))).toBe(false);
   expect(sealed.length).toBe(12 + secret.length + 16);
   expect(hex(secrets.seal(secret, "kid-1"))).not.toBe(hex(sealed));
@@ -79,6 +79,6 @@ test.each([
   [[1, 2, 3], [1, 2, 4], false],
   [[1, 2, 3], [1, 2], false],
   [[], [1], false],
-])("equalBytes of %p and %p is %p", (a, b, isEqual) => {
+])("areBytesEqual returns for %p and %p the result %p", (a, b, isEqual) => {
   expect(areBytesEqual(new Uint8Array(a), new Uint8Array(b))).toBe(isEqual);
 });

@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { createSerialQueue, runAndPause, startRepeating } from "../../src/domain/serial.ts";
 
-test("a failed run in a serial queue fails for its own caller only", async () => {
+test("a failure in a serial queue reaches its own caller only, and the next run starts", async () => {
   const inTurn = createSerialQueue();
   const failing = inTurn(() => Promise.reject(new Error("no")));
   const next = inTurn(async () => "next");
@@ -9,7 +9,7 @@ test("a failed run in a serial queue fails for its own caller only", async () =>
   expect(await next).toBe("next");
 });
 
-test("repeat continues after a failed run, and stopping it waits for the current run", async () => {
+test("startRepeating continues after a failed run, and its stop function waits for the current run", async () => {
   const errors: unknown[] = [];
   const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const second = Promise.withResolvers<void>();

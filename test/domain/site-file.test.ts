@@ -18,7 +18,7 @@ test("a site file needs only a name", () => {
   expect(read({ name: " Teachers  Council " })).toEqual({ ...defaultSite, name: "Teachers Council" });
 });
 
-test("a site is stored as its file says", () => {
+test("the stored site has the values of the site file, and the logo", () => {
   const site = read(
     {
       name: "Ìgbìmọ̀ Olùkọ́",
@@ -64,7 +64,7 @@ test.each<[string, object | string]>([
   expectRefusal(line, document);
 });
 
-test("a site's accent colour may have a contrast of 4.5:1 to white", () => {
+test("a site's accent colour is accepted from a contrast of 4.5:1 to white", () => {
   expect(read({ name: "A", accent: "#767676" }).accent).toBe("#767676");
 });
 
@@ -76,7 +76,7 @@ test("a site's logo may be a PNG of several pixel chunks and a comment", () => {
   expect([type, data]).toEqual(["image/png", picture.toString("base64")]);
 });
 
-test.each(Object.entries(damagedPngs()))("a site's logo is refused as damaged if %s", (_, picture) => {
+test.each(Object.entries(damagedPngs()))("a site's logo is refused as a damaged PNG if %s", (_, picture) => {
   expectRefusal("the logo logo is a damaged PNG", withLogo, picture);
 });
 

@@ -30,7 +30,7 @@ async function stated(world: World, teachers: readonly Listed[]): Promise<Signed
   return JSON.parse((await world.roster(teachers)).body);
 }
 
-/** A partner with a day for long lists. */
+/** A partner whose quota of a day suffices for long lists. */
 const room = { partner: { perMinute: 9, perDay: 1_000 } };
 
 test.each([1, 2, 3, 24, 25, 257])("a partner can verify a statement of %i rows", (count) =>
@@ -50,7 +50,7 @@ test.each([1, 2, 3, 24, 25, 257])("a partner can verify a statement of %i rows",
   }, room),
 );
 
-test("a statement counts people instead of rows, and gives each person's reasons", () =>
+test("the summary of a statement counts people instead of rows, and the people with each reason", () =>
   withVerification(async (world) => {
     const expired = { licenseExpiryDate: "2020-01-01", certificateStatus: "CLAIMED" } as const;
     await enrol(world, { regNo: "A/1/B/1", tId: 5, ...expired });
@@ -66,7 +66,7 @@ test("a statement counts people instead of rows, and gives each person's reasons
       expect(row).toMatchObject({ regNo, tId: 204_417, eligible: true });
   }));
 
-test("a person listed under another name is not eligible, unless another row has the registered name", () =>
+test("a person whom a list gives another name is not eligible, unless a second row has the registered name", () =>
   withVerification(async (world) => {
     for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });
     const row = (n: number, name: string) => ({ ...named({ regNo: `N/1/B/${n}` }), name });
@@ -89,7 +89,7 @@ test("a list that gives one person more than three names is refused", () =>
     expect(await catchError(stated(world, tried))).toMatchObject(refusal);
   }));
 
-test("a statement repeats an unknown number, unless it may be a NIN", () =>
+test("a statement repeats an unknown identifier, unless it may be a NIN", () =>
   withVerification(async (world) => {
     const asked = [{ regNo: "X/1/Y/2" }, { tId: 77 }, { nin: "99999999999" }, { tId: 99_999_999_999 }];
     const { rows } = await stated(
@@ -140,7 +140,7 @@ test("a statement is refused as a whole if the day's quota has room for only som
     { partner: { perMinute: 9, perDay: 2 } },
   ));
 
-test("the export about a person contains the rows of statements about them, by record and by NIN", () =>
+test("the export of a person's data contains the statement rows about the person's record or NIN", () =>
   withVerification(async (world) => {
     const { statementId } = await stated(world, [nobody, anybody, named({ nin: "99999999999" })]);
     const stores = { ...world, blindIndex, kept: { from: null, through: null } as never };

@@ -15,7 +15,7 @@ function many(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `TR/LA/2020/${index}`);
 }
 
-test("a sweep dates an expiry event at the local midnight after the expiry day", () =>
+test("a sweep gives an expiry event the time of the local midnight after the expiry day", () =>
   withStores(async ({ teachers, clock, put, find, events }) => {
     const { id } = await put(regNo, { licenseExpiryDate: "2026-05-31" });
     clock.set("2026-05-31T22:59:59Z");
@@ -34,7 +34,7 @@ test("a sweep dates an expiry event at the local midnight after the expiry day",
     expect((await teachers.history(id)).at(-1)).toMatchObject(swept);
   }));
 
-test("a sweep after missed days makes one event for each expiry, with its own time", () =>
+test("a sweep after missed days makes one event for each expiry, with the time of that expiry", () =>
   withStoresAt("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
     const london = createCalendar("Europe/London");
     await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
@@ -57,14 +57,14 @@ test.each<[string, string, string, object, [string, string][]]>([
     [["license.verified", "2026-06-30T23:00:00.000Z"]],
   ],
   [
-    "a licence that began and ended between two sweeps: both, in order",
+    "a licence that began and ended between two sweeps, in order",
     ...(["2026-07-31", "2026-12-01", { started: 1, expired: 1, events: 2 }] as const),
     [
       ["license.verified", "2026-06-30T23:00:00.000Z"],
       ["license.expired", "2026-07-31T23:00:00.000Z"],
     ],
   ],
-])("a sweep makes events for %s", (_what, licenseExpiryDate, day, swept, announced) =>
+])("a sweep causes the events of %s", (_what, licenseExpiryDate, day, swept, announced) =>
   withStores(async ({ teachers, clock, put, events }) => {
     const license = { licenseIssueDate: "2026-07-01", licenseExpiryDate };
     await put(regNo, { certificateStatus: "NOT_FOUND", ...license });

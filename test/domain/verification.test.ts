@@ -67,7 +67,7 @@ test("the attestations of a batch are stored in the order of its items, in one c
   }, beforeCommits(commits));
 });
 
-test("a batch costs one call, or one call for each item if the partner's terms say so", async () => {
+test("a batch is charged as one call, or as one call for each item if the partner's terms say so", async () => {
   const questions = [ask({ regNo }), ask({ tId: 1 }), ask({ tId: 2 })];
   const used = async (world: World) => {
     await world.batch(questions);
@@ -79,7 +79,7 @@ test("a batch costs one call, or one call for each item if the partner's terms s
   });
 });
 
-test("a batch that exceeds the quota looks nobody up", () => {
+test("a batch that exceeds the quota is refused before any lookup", () => {
   const teachers: Around["teachers"] = (real) => ({ ...real, findEach: away });
   const around: Around = { teachers, partner: { batchCost: "item", perDay: 1 } };
   return withVerification(async (world) => {
@@ -101,7 +101,7 @@ async function rotate(keys: TestStores["keys"], name: KeyName): Promise<void> {
   await keys.rotate({ active, pending, next: await fixtureKey(name, at), at });
 }
 
-test("a rotation that unloads the old key before the signature does not fail the call", async () => {
+test("a call succeeds with the new key if a rotation unloads the old key before the signature", async () => {
   let keys: TestStores["keys"] | undefined;
   await withVerification(
     async (world) => {
@@ -126,7 +126,7 @@ test("a rotation that unloads the old key before the signature does not fail the
 
 const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
 
-test("a call during which three rotations happen fails and stores nothing", () => {
+test("a call fails and stores nothing if three rotations happen during the call", () => {
   const next: KeyName[] = ["stranger", "retired", "compromised"];
   return withVerification(
     async (world) => {
@@ -162,7 +162,7 @@ test.each<[string, Around, (world: World) => Promise<unknown>]>([
   }, around);
 });
 
-test("a call whose commit fails gets no answer, and its idempotency key may be used again", () => {
+test("a call whose commit fails gets no answer, and a retry with its idempotency key succeeds", () => {
   const failsOnce = mock().mockImplementationOnce(away);
   return withVerification(async (world) => {
     expect(await catchError(one(world))).toMatchObject({ message: "away" });

@@ -18,14 +18,17 @@ const least = () => 0;
 const half = () => 0.5;
 const most = () => 1 - Number.EPSILON;
 
-test.each(steps)("the wait after delivery attempt %i is %i ms, plus at most a fifth", (attempt, waitMs) => {
-  const after = (random: () => number) => nextAttemptDelayMs({ attempt, retryAfterSeconds: null, random });
-  expect([after(least), after(half)]).toEqual([waitMs, (waitMs * 11) / 10]);
-  expect(after(most)).toBeWithin(waitMs * 1.2 - 1, waitMs * 1.2 + 1);
-});
+test.each(steps)(
+  "the wait after failed attempt %i of a delivery is %i ms, plus at most a fifth",
+  (attempt, waitMs) => {
+    const after = (random: () => number) => nextAttemptDelayMs({ attempt, retryAfterSeconds: null, random });
+    expect([after(least), after(half)]).toEqual([waitMs, (waitMs * 11) / 10]);
+    expect(after(most)).toBeWithin(waitMs * 1.2 - 1, waitMs * 1.2 + 1);
+  },
+);
 
 test.each(steps)(
-  "Retry-After after attempt %i is limited to %i ms at least and twice that at most",
+  "a Retry-After header after failed attempt %i gives a wait from %i ms to twice that time",
   (attempt, waitMs) => {
     const after = (share: number, random = least) =>
       nextAttemptDelayMs({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
@@ -35,14 +38,14 @@ test.each(steps)(
   },
 );
 
-test("the eleventh failed attempt of a delivery is the last, whatever Retry-After says", () => {
+test("a delivery is dead after its eleventh failed attempt, whatever Retry-After says", () => {
   expect(retryDelaysMs).toEqual(waits);
   for (const attempt of [11, 12, 1000]) {
     expect(nextAttemptDelayMs({ attempt, retryAfterSeconds: 60, random: least })).toBe("dead");
   }
 });
 
-test("the schedule of a delivery ends before its endpoint is disabled for failing", () => {
+test("the schedule of a delivery ends before its endpoint is disabled for failures", () => {
   const longestMs = retryDelaysMs.reduce((total, stepMs) => total + stepMs * 1.2, 0);
   expect(longestMs).toBeLessThan(endpointFailureLimitMs);
 });

@@ -12,7 +12,7 @@ import { withWebhooks } from "../harness/webhooks.ts";
 
 const day = 86_400_000;
 
-test("a new endpoint gets a secret, which is stored sealed for this partner only", () =>
+test("a new endpoint gets a secret, which is encrypted and bound to the partner in the database", () =>
   withWebhooks(async (world) => {
     await world.addPartner("board");
     const terms = { partnerId: "board", url: "https://one.example/", check: async () => {} };
@@ -25,7 +25,7 @@ test("a new endpoint gets a secret, which is stored sealed for this partner only
     expect(JSON.stringify(describeEndpoint(endpoint, aPartner("board")))).not.toContain('secret":');
   }));
 
-test("a rotated webhook secret keeps the old one valid for a day, or for up to seven days on request", () =>
+test("the old webhook secret signs for a day after a rotation, or for up to seven days on request", () =>
   withWebhooks(async (world) => {
     const old = await world.subscribe("board", "http://127.0.0.1:9/");
     const now = world.clock.now();
@@ -37,7 +37,7 @@ test("a rotated webhook secret keeps the old one valid for a day, or for up to s
     expect(await catchError(keepFor(7 * day + 1))).toMatchObject({ code: "USAGE" });
   }));
 
-test("two simultaneous rotations of a webhook secret make two valid secrets", () =>
+test("two simultaneous rotations of a webhook secret give two secrets that both sign", () =>
   withWebhooks(async (world) => {
     await world.subscribe("board", "http://127.0.0.1:9/");
     const rotate = () => rotateWebhookSecret(world, "board");
@@ -47,7 +47,7 @@ test("two simultaneous rotations of a webhook secret make two valid secrets", ()
     expect(decryptSigningSecrets(world.secrets, endpoint, world.clock.now()).sort()).toEqual(twice.sort());
   }));
 
-test("a delivery that is being sent cannot be retried", () =>
+test("a delivery cannot be retried while an attempt runs", () =>
   withWebhooks(async (world) => {
     await world.subscribe("board", "http://127.0.0.1:9/");
     await world.put("A/B/C/1");

@@ -32,7 +32,7 @@ type Call = {
   readonly body?: unknown;
   /** The status of the answer if nothing fails; 200 if undefined. */
   readonly status?: number;
-  /** Whether the quota is charged in an earlier commit of its own. */
+  /** True if an earlier, separate commit charges the quota. */
   readonly paysFirst?: boolean;
 };
 

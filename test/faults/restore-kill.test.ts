@@ -27,7 +27,7 @@ test(
       for (let round = 0; round < roundCount(6); round++) {
         reportTries({ kills: 1 });
         makeOld(folder, backup);
-        // Not in the first third of the time, when the process starts and changes nothing.
+        // The first third of the time is left out, because the starting process changes nothing.
         const waitMs = durationMs * (0.3 + 0.75 * Math.random());
         const env = childEnvironment({ TVS_DATA: dataDir });
         const child = Bun.spawn([...programWords, ...words], { stdio: ["ignore", "ignore", "ignore"], env });

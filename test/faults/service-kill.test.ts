@@ -58,7 +58,7 @@ async function startWatching(register: Register, url: () => string) {
 }
 
 test(
-  "a service that is killed and restarted loses nothing, does nothing twice, and shows one log",
+  "a service that is killed and restarted loses nothing, does nothing twice, and its checkpoints are all of one log",
   () =>
     withTempDir(async (dataDir) => {
       const args = [...unlimited, "--issuer", "https://teachers.example"];
@@ -86,7 +86,7 @@ test(
   timeLimit(120_000),
 );
 
-/** How long after losing its server a node's health is 503 at the latest, and partners get 503 (decision D12.3). */
+/** How soon a node that has lost its server must have health 503, and answer partners 503 (decision D12.3). */
 const healthMs = 2_000;
 const refusalMs = 5_000;
 

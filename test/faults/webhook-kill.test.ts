@@ -52,7 +52,7 @@ test(
         const { received } = receiver;
         reportTries({ kills, changes: made.length, requests: received.length });
         expect([made.length, pairs]).toEqual([changeCount, 340]);
-        // The receiver did fail.
+        // The receiver has failed often enough for the test to be meaningful.
         expect(received.filter((one) => !one.isAcknowledged).length).toBeGreaterThan(50);
       } finally {
         receiver.close();

@@ -14,7 +14,7 @@ const callers = [
 ] as const;
 export type CredentialKind = (typeof callers)[number];
 
-/** A request with placeholders for ids that only the register knows (`Kept`). */
+/** A request with placeholders for ids that only the register knows (`PlaceholderKind`). */
 export type DrawnRequest = {
   readonly method: string;
   readonly url: string;

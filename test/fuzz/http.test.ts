@@ -7,11 +7,11 @@ import { type DrawnRequest, requestArbitrary } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
 
-/** Requests of one partner. */
+/** The most requests of one partner. */
 const sequence = 48;
 /** Requests that run at the same time and share commits. */
 const atOnce = 8;
-/** A world is replaced before its attestations make it slow. */
+/** The most partners of one service, which is then replaced, because many attestations make it slow. */
 const sequencesOfWorld = 400;
 const sequences = fc.array(requestArbitrary, { minLength: 1, maxLength: sequence, size: "max" });
 

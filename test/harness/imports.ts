@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type ImportOptions, importIntoRegister } from "../../src/domain/import/import.ts";
-import type { Reading } from "../../src/domain/import/read.ts";
+import type { ReadOptions } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import { createImportStore, type ImportRun, type ImportStore } from "../../src/store/imports.ts";
@@ -24,7 +24,7 @@ export type AddOptions = ImportOptions & {
   name?: string;
   through?: ImportStore;
   pieceBytes?: number;
-  reading?: Reading;
+  reading?: ReadOptions;
 };
 
 /** Opens a register whose clock is at noon of {@link today} in Lagos, with functions for imports. */

@@ -12,7 +12,7 @@ export type RecordedCall<Call> = {
   readonly end: number;
 };
 
-/** The sequential behaviour. */
+/** The behaviour of the system if its calls run one after the other. */
 export type Model<State, Call> = {
   readonly initial: State;
   /** The possible states after a call with its reply; no state if the reply is impossible. */
@@ -44,7 +44,7 @@ type Configuration<State> = {
   readonly state: State;
 };
 
-/** Searches an order. @returns null if there is one, else the longest @throws Error for too many configurations */
+/** Searches for an order of the calls that the model allows. @returns null if there is one, else the longest possible order */
 export function checkLinearizability<State, Call>(
   history: readonly RecordedCall<Call>[],
   model: Model<State, Call>,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readCertificate } from "../../src/domain/certificates.ts";
+import { parseCertificate } from "../../src/domain/certificates.ts";
 import {
   createClientAddressFinder,
   createNetworkMatcher,
@@ -71,15 +71,15 @@ test("a Client-Cert header whose base64 is not canonical gives no certificate", 
   for (const other of [same, digits]) expect(parseClientCertHeader(`:${other}:`)).toBeNull();
 });
 
-test("readCertificate reads DER with lengths in their shortest form, and nothing else", () => {
-  expect(readCertificate(certificate.der)).toEqual(expected);
+test("parseCertificate reads DER with lengths in their shortest form, and nothing else", () => {
+  expect(parseCertificate(certificate.der)).toEqual(expected);
   const longer = [0x30, 0x83, 0x00, ...certificate.der.slice(2)];
   // biome-ignore format: a list reads better in rows
   const wrong = [
     [], [0x30], [0x30, 0x00], [0x30, 0x80], [0x30, 0x84, 0, 0, 0, 1], [0x30, 0x82, 0xff, 0xff],
     [0x31, 0x03, 1, 1, 1], [0x30, 0x03, 1, 1, 1], longer,
   ];
-  for (const bytes of wrong) expect(readCertificate(Uint8Array.from(bytes))).toBeNull();
+  for (const bytes of wrong) expect(parseCertificate(Uint8Array.from(bytes))).toBeNull();
 });
 
 const trustedProxies = ["10.0.0.0/8", "192.0.2.7", "fd00::/8", "::ffff:198.51.100.0/120"];
@@ -108,7 +108,7 @@ describe("the source address", () => {
     ["a socket that is gone", "", "203.0.113.9", ""],
   ];
   for (const [name, remote, header, address] of cases) {
-    test(`the source address is ${JSON.stringify(address)}: ${name}`, () =>
+    test(`the client's address is ${JSON.stringify(address)}: ${name}`, () =>
       expect(sourceAddress(remote, header)).toBe(address));
   }
 
@@ -136,7 +136,7 @@ describe("the source address", () => {
   });
 });
 
-test("the address test accepts addresses of the given networks, also IPv4 addresses mapped to IPv6", () => {
+test("the network matcher accepts addresses of the given networks, also IPv4 addresses mapped to IPv6", () => {
   const isProxy = createNetworkMatcher(["10.0.0.5", "fd00::/8"]);
   expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
   expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);

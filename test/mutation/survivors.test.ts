@@ -5,7 +5,7 @@ import { root } from "../harness/repository.ts";
 import { mutatedFiles } from "./files.ts";
 import { namedSurvivors, readSurvivors } from "./survivors.ts";
 
-test("every mutated file exists, and each of its tests", () => {
+test("every mutated file and each of its test files exist", () => {
   const paths = [...mutatedFiles].flatMap(([file, tests]) => [file, ...tests]);
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   expect([...namedSurvivors.keys()].filter((file) => !mutatedFiles.has(file))).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * Real Chromium for the tests of the pages. They run as `npm run pages`, apart from `npm test`, because a fresh machine
- * with Node and npm has no browser.
+ * Starts a real Chromium for the tests of the pages. `npm run pages` runs these tests, and `npm test` does not, because a
+ * fresh machine with Node and npm has no browser.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import {
 } from "playwright-core";
 import { openSite, type TestSite } from "./site.ts";
 
-/** The time limit of a test. A browser on a busy machine needs seconds to start, and axe seconds for each page. */
+/** The time limit of a test. On a busy machine, a browser needs seconds to start, and axe needs seconds for a page. */
 export const browserTestTimeoutMs = 240_000;
 
 /** A browser action fails after this time, before the time limit of the test. */
@@ -23,7 +23,7 @@ const actionMs = 45_000;
 
 const paths = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** Chromium asks no first-run questions, and makes only the requests of the page. */
+/** Flags with which Chromium asks no first-run questions, and makes only the requests of the page. */
 const flags = [
   "--no-sandbox",
   "--disable-gpu",
@@ -51,24 +51,24 @@ export type Browser = {
 
 export type Tab = {
   readonly page: Page;
-  /** Errors of scripts and refusals by the content security policy, in their order. */
+  /** The messages of script errors and of refusals by the content security policy, in order. */
   readonly complaints: string[];
   /** Every requested URL, except `data:` and `blob:`. */
   readonly requested: string[];
 };
 
-/** One Chromium for all profiles: starting it takes longer than most tests. */
+/** The one Chromium for all profiles, because starting Chromium takes longer than most tests. */
 let running: Promise<Chromium> | undefined;
 let profiles = 0;
 
 /**
  * Opens a new, empty profile.
- * @param options Playwright's: `viewport`, `colorScheme`, `javaScriptEnabled`, `locale`, …
+ * @param options Playwright's options, such as `viewport`, `colorScheme`, `javaScriptEnabled` and `locale`
  */
 export async function startBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
   profiles++;
   running ??= chromium.launch({ executablePath: executable(), args: flags });
-  // Playwright's routes do not see the requests of a service worker: only tests of the worker allow it.
+  // Playwright's routes do not see the requests of a service worker, so only the tests of the worker allow a worker.
   const context = await (await running).newContext({ serviceWorkers: "block", ...options });
   context.setDefaultTimeout(actionMs);
   return {
@@ -96,7 +96,7 @@ export async function runInBrowser<T>(
   }
 }
 
-/** A sandbox and an empty profile for all tests of a file, opened before the first of them and closed after the last. */
+/** Opens a sandbox and an empty profile before the first test of a file, and closes both after the last test. */
 export function useSharedSite(options: BrowserContextOptions = {}): { site: TestSite; browser: Browser } {
   setDefaultTimeout(browserTestTimeoutMs);
   const [site, browser] = [{} as TestSite, {} as Browser];
@@ -139,7 +139,7 @@ type AxeGlobal = {
 };
 
 /**
- * Runs axe-core with all of its rules, best practices included, or with some. `evaluate` bypasses the page's content security
+ * Runs axe-core with all rules, best practices included, or with `rules` only. `evaluate` bypasses the page's content security
  * policy. The page must allow scripts (`javaScriptEnabled`).
  */
 export async function findAxeViolations(page: Page, rules?: readonly string[]): Promise<AxeFinding[]> {
@@ -158,19 +158,19 @@ export async function findAxeViolations(page: Page, rules?: readonly string[]): 
   }));
 }
 
-/** The page must never be wider than its window: a phone would scroll sideways. */
+/** Measures by how much the page is wider than its window. On such a page, a phone scrolls sideways. */
 function overflowPx(page: Page): Promise<number> {
   return page.evaluate(
     "document.documentElement.scrollWidth - document.documentElement.clientWidth",
   ) as Promise<number>;
 }
 
-/** From the narrowest phone to a desktop. */
+/** Window widths in pixels, from the narrowest phone to a desktop. */
 const widths = [320, 390, 1280];
 
 /**
- * Expects that a page fits every screen and that axe finds nothing: with all rules in the light scheme, and with the rule of
- * contrast in the dark one, where only colours differ.
+ * Expects that a page fits every screen and that axe finds no fault. In the light colour scheme, axe runs all rules. In the
+ * dark scheme, where only colours differ, axe runs the rule of contrast.
  * @param axeWidths the widths at which axe runs
  */
 export async function expectAccessiblePage(page: Page, axeWidths: readonly number[] = [390]): Promise<void> {

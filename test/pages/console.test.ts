@@ -38,7 +38,7 @@ afterAll(() => Promise.all([browser.close(), world.close()]));
 
 const longPartner = "directorate-of-examinations-and-records.federal-ministry-2026-01";
 
-/** Fills each list with values that are about as long as they may be. */
+/** Fills each list of the console with values that are about as long as the register allows. */
 async function fillWithLongValues({ operator, load }: TestConsole): Promise<void> {
   const number = "TR/LAGOS-MAINLAND/2019/00001234567";
   const name = "Oluwatobiloba Chukwuemeka-Adebayo Nnamdi-Okonkwo Wuraola";
@@ -77,7 +77,7 @@ test("the console opens by its link and draws its charts, and axe finds no fault
     expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
   }));
 
-test("the console shows the register with nothing cut off, and axe finds no fault", () =>
+test("the console's lists cut off no long value, and axe finds no fault", () =>
   runInBrowser(desktop, async ({ page, complaints }) => {
     await page.goto(await world.newLink());
     const cut =
@@ -133,7 +133,7 @@ test("the console in a browser works without JavaScript", async () => {
   });
 });
 
-test("the console in a browser says that the session has ended, and which command opens another", async () => {
+test("the console in a browser says that the session has ended, and names the command that opens another session", async () => {
   const own = await openTestConsole();
   try {
     await runInBrowser(desktop, async (tab) => {

@@ -1,4 +1,4 @@
-/** The envelope page in a real browser, with the service behind it. */
+/** Opens the envelope page of a running service in a real browser. */
 
 import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
 import { readFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ export let site: TestSite;
 
 export let browser: Browser;
 
-/** A browser whose clock shows the fixtures' time; Playwright sets the clock of a whole profile. */
+/** A browser whose clock shows the time of the fixtures. Playwright can set the clock of a whole profile only. */
 export let earlier: Browser;
 
 export let envelope: string;
@@ -71,7 +71,7 @@ export async function runInTab<T>(tab: Promise<Tab>, run: (tab: Tab) => Promise<
   }
 }
 
-/** The text as it is shown, line by line. */
+/** Returns the text of the elements as the browser shows it, line by line. */
 export async function shownTextOf(page: Page, selector: string): Promise<string> {
   return (await page.locator(selector).allInnerTexts()).join("\n");
 }
@@ -92,12 +92,12 @@ export function tonesIn(page: Page, selector: string): Promise<string[]> {
     .evaluateAll((all) => all.map((one) => one.className.replace(/^verdict /, "")));
 }
 
-/** Waits until the outcome contains these words, because that of an earlier check may still be shown. */
+/** Waits until the outcome contains these words, because the page may still show the outcome of an earlier check. */
 export function waitForOutcome(page: Page, words: string): Promise<void> {
   return page.locator("#outcome", { hasText: words }).waitFor();
 }
 
-/** The requested addresses without the icon, which a browser fetches at any time. */
+/** Returns the requested URLs without the icon's, which a browser fetches at any time. */
 export function withoutIconRequests(requested: readonly string[]): string[] {
   return requested.filter((address) => !address.endsWith("/icon.svg"));
 }
@@ -107,7 +107,7 @@ export async function reopenForm(page: Page): Promise<void> {
   if (!(await page.isVisible("#entry"))) await page.click("#change");
 }
 
-/** Opens the folded part of the form: issuer, partner, proof and keys. */
+/** Opens the folded part of the form, which has the issuer, partner, proof and keys. */
 export async function openSettings(page: Page): Promise<void> {
   await page.evaluate("document.querySelector('#settings').open = true");
 }
@@ -127,7 +127,7 @@ export async function verifyText(page: Page, text: string): Promise<{ verdict: s
 }
 
 export async function listChecksMarked(page: Page, word: string): Promise<string[]> {
-  // The lines may be folded, and then `innerText` is empty.
+  // The lines may be folded. The `innerText` of a folded line is empty.
   const lines = await page.locator(".checks li").allTextContents();
   return lines.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length).trim());
 }
@@ -142,7 +142,7 @@ export async function readFixture(name: string): Promise<string> {
   return readFile(join(folder, "inputs", name), "utf8");
 }
 
-/** Opens the page at the fixtures' time, with the fixtures' keys pasted. */
+/** Opens the page in the browser with the fixtures' time, and pastes the fixtures' keys. */
 export async function openWithPastedKeys(): Promise<Tab> {
   const tab = await earlier.open();
   await tab.page.goto(`${site.url}${verifyPagePath}?keys=pasted`);

@@ -10,13 +10,13 @@ import { expectAccessiblePage, useSharedSite } from "./browser.ts";
 import { openSite } from "./site.ts";
 
 const path = "/v1/inter-agency/getting-started";
-/** Java compiles three programs. */
+/** The time limit of a language's test. Java compiles three programs. */
 const compilingMs = 300_000;
 const languages = codeLanguages.map(({ id }) => id);
 
 const { site, browser } = useSharedSite();
 
-/** The listings of the page by their ids, as the browser would copy them. */
+/** Returns the ids and texts of the page's listings. A text is what the browser would copy. */
 async function printedCommands(language: string): Promise<[id: string, text: string][]> {
   const { page } = await browser.open();
   await page.goto(`${site.url}${path}?code=${language}`);
@@ -33,20 +33,20 @@ async function printedCommands(language: string): Promise<[id: string, text: str
   return printed;
 }
 
-/** An empty folder, with `tvs` on the PATH and the packages that the page installs from a registry. */
+/** Makes an empty folder, with `tvs` on the PATH and the packages that the page installs from a registry. */
 function withFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const words = programWords.map((word) => `'${word}'`).join(" ");
     await writeFile(join(folder, "tvs"), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
     await symlink(join(import.meta.dir, "../../node_modules"), join(folder, "node_modules"));
-    // The system's Python, because it has the system's packages.
+    // Only the system's Python has the system's packages.
     await symlink("/usr/bin/python3", join(folder, "python3"));
     return run(folder);
   });
 }
 
 async function runInShell(script: string, { folder, port }: { folder: string; port: string }) {
-  // Python's output is unbuffered, as in many containers, so that it mixes with that of other programs.
+  // Python's output is unbuffered, as in many containers, so that its lines are in order with those of other programs.
   const env = {
     ...process.env,
     PORT: port,
@@ -57,7 +57,7 @@ async function runInShell(script: string, { folder, port }: { folder: string; po
   return runToEnd(["bash", "-c", script], { cwd: folder, env });
 }
 
-/** A line that is printed between the listings, to separate their outputs. */
+/** The line that is printed before a listing, to separate the outputs of the listings. */
 const mark = (id: string) => `@@ ${id} @@`;
 
 function saidBy(stdout: string, id: string): string {
@@ -65,9 +65,9 @@ function saidBy(stdout: string, id: string): string {
 }
 
 test.each(languages)(
-  "the commands of the getting-started page work as printed, one after the other, in an empty folder: %s",
+  "the getting-started page's commands for %s work as printed, one after the other, in an empty folder",
   async (language) => {
-    // This machine has the packages already.
+    // The commands that install packages are left out, because this machine has the packages.
     const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
     // The receiver's own port may be in use on this machine.
     const port = String(await freePort());
@@ -80,7 +80,7 @@ test.each(languages)(
         port,
       }),
     );
-    // The servers of PHP and Python log there, and tvs says that a secret is shown once.
+    // The servers of PHP and Python log to standard error, and tvs says there that a secret is shown once.
     const complaints = stderr.replace(
       /^(?:\[.* 20\d\d\]|127\.0\.0\.1|no other command shows the secret).*\n/gm,
       "",
@@ -105,7 +105,7 @@ test.each(languages)(
   compilingMs,
 );
 
-test("the getting-started page says what each sandbox teacher shows, does not scroll sideways, and axe finds no fault", async () => {
+test("the getting-started page explains each sandbox teacher and does not scroll sideways, and axe finds no fault", async () => {
   const { page, complaints } = await browser.open();
   await page.goto(`${site.url}${path}?code=php`);
   const shown = await page.locator('td[data-label="Shows"]').allTextContents();
@@ -144,7 +144,7 @@ test("the getting-started page does not shift while it loads, and prints no butt
   await page.close();
 });
 
-test("the buttons of the getting-started page show the terms, watch a teacher, cause an event and fetch it", async () => {
+test("the buttons of the getting-started page show the partner's terms, watch a teacher, cause an event and fetch the event", async () => {
   const own = await openSite();
   const { page, complaints } = await browser.open();
   await page.goto(own.url + path);

@@ -3,7 +3,7 @@ import { englishTexts } from "../../src/site/language.ts";
 import { type Browser, expectAccessiblePage, runInBrowser, type Tab, useSharedSite } from "./browser.ts";
 
 const { lookup } = englishTexts;
-/** Search terms, and the sandbox's answers. */
+/** Search terms, with the verdict that the sandbox's page shows for each. */
 const asked = [
   ["TR/2019/LA/000001", lookup.licensed],
   ["1002", lookup.expired],
@@ -25,7 +25,7 @@ async function ask(browser: Browser, term: string): Promise<Tab> {
 
 const headline = ({ page }: Tab) => page.getByRole("heading", { level: 1 }).textContent();
 
-test.each(asked)("the public page without JavaScript answers %s with %s", async (term, verdict) => {
+test.each(asked)("the public page without scripts answers %s with the verdict %s", async (term, verdict) => {
   const tab = await ask(noScript, term);
   expect(await headline(tab)).toBe(verdict);
   // No URL contains the search term, and no other site is called.

@@ -5,7 +5,7 @@ const docs = "/v1/inter-agency/docs";
 
 const { site, browser } = useSharedSite({ viewport: { width: 1280, height: 900 } });
 
-/** Opens the reference, and waits for Scalar to have read the document. */
+/** Opens the API reference, and waits until Scalar has read the OpenAPI document. */
 async function openReference(place = "", origin = site.url): Promise<Tab> {
   const tab = await browser.open();
   await tab.page.goto(`${origin}${docs}${place}`);
@@ -18,7 +18,7 @@ function expectOwn({ complaints, requested }: Tab, origin = site.url): void {
   expect(requested.filter((address) => !address.startsWith(`${origin}/`))).toEqual([]);
 }
 
-/** Opens the window for calls at an operation, sends the call as it is, and reads the status and the body. */
+/** Opens the dialogue that calls an operation, sends the example unchanged, and reads the status and the body. */
 async function tryOut({ page }: Tab, operation: string): Promise<{ status: string; body: string }> {
   await page.locator("button", { hasText: `(${operation})` }).click();
   await page.locator("[data-addressbar-action=send]").filter({ visible: true }).click();

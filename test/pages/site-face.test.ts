@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { manualTopics } from "../../src/manual.ts";
 import { expectAccessiblePage, useSharedSite } from "./browser.ts";
 
-/** A grey PNG of three pixels, base64. */
+/** A grey PNG picture of three pixels, in base64. */
 const picture =
   "iVBORw0KGgoAAAANSUhEUgAAAAMAAAABCAAAAAA+i0toAAAADElEQVR4AWPcz8AAAAJFAME+N3wNAAAAAElFTkSuQmCC";
 const paths = [

@@ -10,8 +10,8 @@ import { makeFolder } from "../harness/folder.ts";
 export type TestSite = Awaited<ReturnType<typeof openSite>>;
 
 /**
- * The sandbox as `serve --sandbox` composes it, with its teachers and its demo key, listening on a free port. In this
- * process, so that a test can take a part away. A browser in another year needs a service without status lists.
+ * Opens the sandbox as `serve --sandbox` composes it, with teachers and demo key, on a free port. The sandbox runs in the
+ * test's process, so that a test can close a part. A browser with the clock of another year needs `statusList: false`.
  */
 export async function openSite({ statusList = true } = {}) {
   const folder = makeFolder();
@@ -24,7 +24,7 @@ export async function openSite({ statusList = true } = {}) {
   });
   const opened = await openService(config, { defaultIssuer: listener.url });
   const { operator, service } = opened;
-  // It prints command lines of the program, and main.ts is not what runs here.
+  // The sandbox prints commands that begin with the path of main.ts, but this process runs another file.
   setMainUrl(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
   if (!statusList) await operator.stores.settings.write({ status_list: "off" });

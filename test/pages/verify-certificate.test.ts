@@ -29,7 +29,7 @@ import {
 useEnvelopePage();
 
 const temp = sharedFolder();
-/** Whether the programs of poppler-utils and zbar-tools are installed. */
+/** True if the programs of poppler-utils and zbar-tools are installed, which read the QR code of a PDF. */
 const canRead = ["pdfinfo", "pdftoppm", "zbarimg"].every((tool) => Bun.which(tool) !== null);
 
 let signature: string;
@@ -82,7 +82,7 @@ function expectNothingSent({ requested, complaints }: Tab): void {
   expect(complaints).toEqual([]);
 }
 
-/** Makes an answer of the fixtures' issuer whose link has this many characters. */
+/** Makes an answer of the fixtures' issuer. The link in the answer's QR code has `length` characters. */
 function answerOfLength(length: number): string {
   const room = length - `${issuer}/verify-envelope#`.length;
   const answerWith = (letters: number) =>
@@ -93,7 +93,7 @@ function answerOfLength(length: number): string {
 }
 
 test.skipIf(!canRead)(
-  "the envelope page prints an attestation on one A4 sheet, whose QR code is read at 150 dpi and opens as valid",
+  "the envelope page prints an attestation on one A4 sheet, whose QR code, scanned at 150 dpi, opens as genuine",
   async () => {
     let pdf = "";
     await runInTab(openPage(), async ({ page, complaints }) => {
@@ -125,7 +125,7 @@ test.skipIf(!canRead)(
   },
 );
 
-test("a printed attestation whose link is too long for a QR code has the page and the verification id as text", () =>
+test("a printed attestation whose link is too long for a QR code has the page's URL and the verification id as text", () =>
   runInTab(openWithPastedKeys(), async ({ page, complaints }) => {
     const jws = answerOfLength(2401);
     const { text } = await verifyText(page, jws);
@@ -157,7 +157,7 @@ test.each<[what: string, verdict: string, fragment: () => string]>([
   ["markup", "Cannot be decided", () => 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
   ["half an escape", "Cannot be decided", () => "eyJhbGciOiJub25lIn0.%E0%A4%A"],
   ["a signature that was cut off", "Cannot be decided", () => "eyJhbGciOiJub25lIn0.eyJhbGciOiJub25lIn0."],
-])("the envelope page answers a link from a QR code with %s: %s", (_, verdict, fragment) =>
+])("a QR code's link with %s opens the envelope page with the verdict %s", (_, verdict, fragment) =>
   runInTab(follow(`${site.url}${verifyPagePath}#${fragment()}`), async (tab) => {
     expect((await outcomeOf(tab.page)).verdict).toBe(verdict);
     expect(await tab.page.locator("#outcome img, #outcome script").count()).toBe(0);
@@ -165,7 +165,7 @@ test.each<[what: string, verdict: string, fragment: () => string]>([
   }),
 );
 
-test("the printed page of a verified answer fits every screen, and axe finds no accessibility fault", () =>
+test("the envelope page's settings, refusals and attestations fit every screen, and axe finds no fault", () =>
   runInTab(openPage(), async ({ page }) => {
     await openSettings(page);
     await page.click("#proof-part summary");
@@ -197,7 +197,7 @@ test("the envelope page shows how many people of a statement are eligible, and e
     expect(complaints).toEqual([]);
   }));
 
-test("the printed notice of a statement names the eligible teachers and nobody else", () =>
+test("the printed sheet of a statement names the eligible teachers and nobody else", () =>
   runInTab(openPage(), async ({ page }) => {
     await verifyText(page, statement);
     await page.click("text=Make a sheet for the wall");

@@ -19,7 +19,7 @@ useEnvelopePage({ statusList: false });
 
 const dayMs = 86_400_000;
 
-/** Opens the page in a browser whose clock shows this time. */
+/** Opens the page in a browser whose clock shows `time`. */
 async function openAt(time: Date) {
   await earlier.context.clock.setFixedTime(time);
   const tab = await earlier.open();
@@ -36,21 +36,21 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
   return [await link.getAttribute("href"), await link.getAttribute("rel")];
 }
 
-test("the envelope page shows the age of a positive answer of last month, and links to today's answer", () =>
+test("the envelope page shows that a positive answer is 45 days old, and links to today's answer", () =>
   runInTab(openAt(daysLater(45)), async ({ page }) => {
     await verifyText(page, envelope);
     expect(await shownTextOf(page, ".since")).toContain(
       "This answer is 45 days old, and says nothing about today.",
     );
     expect(await linkIn(page)).toEqual([`${site.url}/?tId=1001`, "noreferrer noopener"]);
-    // The link opens a new page, because the result is stored nowhere.
+    // The link opens a new page. In the same page, the result would be lost.
     const [look] = await Promise.all([earlier.context.waitForEvent("page"), page.click("#outcome .since a")]);
     expect(await look.locator("h1").innerText()).toContain("Licensed");
     expect(await shownTextOf(page, "#outcome")).toContain("Signature: genuine");
     await look.close();
   }));
 
-test("an answer whose licence has ended since is not shown green, and the envelope page names the day", () =>
+test("the envelope page does not show an answer green if the licence has ended since, and names the day of the end", () =>
   runInTab(openAt(after), async ({ page, complaints }) => {
     const { text } = await verifyText(page, envelope);
     expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
@@ -63,7 +63,7 @@ test("an answer whose licence has ended since is not shown green, and the envelo
     expect(complaints).toEqual([]);
   }));
 
-test("the envelope page does not accept an answer from the future, but does not call it false", () =>
+test("the envelope page does not accept an answer from the future, but does not call the answer a forgery", () =>
   runInTab(openAt(daysLater(-3)), async ({ page }) => {
     const { verdict, text } = await verifyText(page, envelope);
     expect(verdict).toBe("Not accepted: it is from the future");

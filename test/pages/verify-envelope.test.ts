@@ -1,4 +1,4 @@
-/** The envelope page: verdicts, settings and wrong files. */
+/** Tests of the envelope page: verdicts, settings and wrong files. */
 
 import { expect, test } from "bun:test";
 import {
@@ -28,7 +28,7 @@ const revokedNo = "TR/2019/LA/000003";
 
 type Case = {
   readonly given: () => Promise<string> | string;
-  /** Fields of the settings that are filled in. */
+  /** The texts for fields of the settings, by the field's id. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly verdict: string;
   readonly says?: readonly (string | RegExp)[];
@@ -36,7 +36,7 @@ type Case = {
   readonly tones?: readonly string[];
 };
 
-/** An answer for a purpose that asks for a verified certificate. */
+/** Fetches an answer for a purpose that requires a verified certificate. */
 async function askInvigilator(regNo: string): Promise<string> {
   const answer = await fetch(`${site.url}/v1/inter-agency/eligibility-check`, {
     method: "POST",
@@ -64,17 +64,17 @@ test("the envelope page calls a genuine envelope genuine, and shows every check 
     expect(await listChecksMarked(page, "Passed")).toHaveLength(13);
     expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
     expect(complaints).toEqual([]);
-    // Further verifications make no request.
+    // Further verifications must not make a request.
     for (const again of ["{}", JSON.parse(envelope).signature]) {
       await page.click("#again");
       await verifyText(page, again);
     }
-    // Once for the device, and once to verify with.
+    // The page fetches the pack twice: to store it on the device, and to verify.
     const fetched = requested.filter((address) => address.includes("/v1/"));
     expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
   }));
 
-test("the envelope page shows a genuine answer about a revoked teacher as a red no, as large as the signature's verdict", () =>
+test("the envelope page shows a genuine answer about a revoked teacher in red, as large as the verdict on the signature", () =>
   runInTab(openPage(), async ({ page }) => {
     await page.fill("#envelope", await fetchEnvelope(revokedNo));
     // Browsers show the focus only after a key was pressed.
@@ -103,7 +103,7 @@ test("the envelope page shows a genuine answer about a revoked teacher as a red 
 
 test.each<[name: string, one: Case]>([
   [
-    "an answer that nobody was found, which names nobody and is not red",
+    "an answer that found nobody, without a name and not in red",
     {
       given: () => fetchEnvelope("TR/1999/XX/999999"),
       verdict: "Signature: genuine",
@@ -117,7 +117,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "a licensed teacher who is not eligible as licensed, but not eligible",
+    "that a licensed teacher is not eligible",
     {
       given: () => askInvigilator("TR/2019/LA/000007"),
       verdict: "Signature: genuine",
@@ -126,7 +126,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "the service's own error answer, which is not called a forgery",
+    "an error response of the service as no envelope, and not as a forgery",
     {
       given: async () => (await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`)).text(),
       verdict: "Not an envelope",
@@ -139,7 +139,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "an answer to another partner",
+    "an answer to another partner as not for this partner",
     {
       given: () => envelope,
       settings: { audience: "somebody-else" },
@@ -148,7 +148,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "an answer of another issuer than the named one, which is not called a forgery",
+    "an answer of another issuer than the reader named, and not as a forgery",
     {
       given: () => envelope,
       settings: { issuer: "https://other.example" },
@@ -157,7 +157,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "several, each of which can be opened",
+    "several envelopes as a list in which each can be opened",
     {
       given: () => batchOf(envelope, JSON.stringify({ ...JSON.parse(envelope), audience: "other" })),
       verdict: "Signatures: 1 of 2 genuine",
@@ -168,7 +168,7 @@ test.each<[name: string, one: Case]>([
     },
   ],
   [
-    "an unknown key of another service, which nothing leads to",
+    "an envelope of another service with an unknown key, without a link to that service",
     {
       given: () => readFixture("valid.json"),
       verdict: "Cannot be decided here",
@@ -217,9 +217,9 @@ test("the envelope page refuses a changed envelope, and shows the changed values
     ]);
   }));
 
-test("the envelope page without keys gives no verdict, and fetches the keys again", () =>
+test("the envelope page gives no verdict while the keys cannot be fetched, and fetches the keys again at the next check", () =>
   runInTab(openPage(), async ({ page }) => {
-    // The page keeps its keys for five minutes.
+    // The page fetches its keys again after five minutes, so the test moves the page's clock.
     await page.evaluate("performance.now = () => 600_000");
     await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
     const failed = await verifyText(page, envelope);
@@ -250,7 +250,7 @@ test("the envelope page with pasted keys makes no request", () =>
     expect(escaped).toBe("refused");
   }));
 
-test("the envelope page answers each kind of bad file in plain words", () =>
+test("the envelope page explains why it cannot verify a picture, an archive, a PDF or a large file", () =>
   runInTab(openPage(), async ({ page }) => {
     const files: [name: string, bytes: Uint8Array, words: string][] = [
       ["x.zip", Buffer.from("PK\u0003\u0004\u0000\u0000"), "This kind of file holds no envelope"],

@@ -1,4 +1,4 @@
-/** The envelope page without a network: its service worker, in a real browser. */
+/** Tests of the envelope page without a network, where its service worker answers from the cache. */
 
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
@@ -39,7 +39,7 @@ async function openPage(fragment = ""): Promise<Tab> {
   return tab;
 }
 
-/** Opens the page once with a network, until its files are stored and its worker is active. */
+/** Opens the page with a network, waits until its files are stored and its worker is active, and closes the page. */
 async function visit(): Promise<void> {
   const { page, complaints } = await openPage();
   await page.waitForSelector("#kept:not(:empty)");
@@ -84,7 +84,7 @@ test("the envelope page offline refuses an answer that its status list withdraws
   await tab.page.close();
 });
 
-test("the envelope page offline leaves the verdict undecided with a status list of eight days ago, and names the remedy", async () => {
+test("the envelope page offline decides nothing if its status list is eight days old, and names the remedy", async () => {
   await visit();
   await cutNetwork();
   const tab = await browser.open();

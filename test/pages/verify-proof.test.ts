@@ -1,4 +1,4 @@
-/** The envelope page: an envelope with the proof that the evidence log had it. */
+/** Tests of the envelope page with proofs of the evidence log. */
 
 import { beforeAll, expect, test } from "bun:test";
 import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
@@ -24,7 +24,7 @@ import {
 
 useEnvelopePage();
 
-/** Makes a log under a key of its own. `prove` proves that the log had an envelope after four others. */
+/** Makes a log with its own key. `prove` makes the proof for an envelope that the log has after four other entries. */
 async function makeLog(origin: string) {
   const key = aCheckpointKey();
   return {

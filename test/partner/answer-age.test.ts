@@ -21,7 +21,7 @@ function ageAt(time: string, license = {}) {
   return computeAnswerAge(claimsWith({ expiryDate: "2026-12-13", ...license }), Date.parse(time) / 1000);
 }
 
-/** A verification of what was signed at {@link signedAt}. */
+/** Makes the verification, at `time`, of an answer that was signed at {@link signedAt}. */
 function verificationAt(time: string, changed: Partial<Verification> = {}): Verification {
   const claims = claimsWith({ expiryDate: "2026-12-13" });
   return {
@@ -39,7 +39,7 @@ test("a licence has ended when its last day has ended in every time zone", () =>
   expect(ageAt("2026-12-14T12:00:00Z").licenseEndedOn).toBe("2026-12-13");
 });
 
-test("no end is reported for a licence that was not valid, or whose expiry date is missing or malformed", () => {
+test("licenseEndedOn is null for a licence that was not VALID, or has no well-formed expiry date", () => {
   const later = "2090-01-01T00:00:00Z";
   for (const license of [
     { status: "EXPIRED" as const },
@@ -59,7 +59,7 @@ test("an answer is old after 30 days, and its age is never negative", () => {
   expect(at(signedMs - 50_000)).toMatchObject({ days: 0, isOld: false });
 });
 
-test("describeAnswer names the day of an answer, and describeAge names the later end of its licence", () => {
+test("describeAnswer names the day of an answer, and describeAge names the day on which the licence ended", () => {
   const today = verificationAt("2026-11-24T00:00:00Z");
   expect(describeAnswer(today)).toBe("Answer on 23 November 2026: VALID, eligible");
   expect(describeAge(today)).toBe(null);
@@ -91,7 +91,7 @@ const of = (tId: number | null, regNo: string | null) => {
   };
 };
 
-test("the link to today's answer leads to the signed issuer's lookup by https, or to the page's own origin", () => {
+test("the link to today's answer leads to the signed issuer, which must have an https URL or the page's own origin", () => {
   expect(at({ issuer: "https://verify.example.org/tvs/" })).toBe(
     "https://verify.example.org/tvs/?tId=204417",
   );
@@ -104,7 +104,7 @@ test("the link to today's answer leads to the signed issuer's lookup by https, o
   expect(at({ valid: false })).toBe(null);
 });
 
-test("the link to the issuer's lookup has no number that may be a NIN or a phone number, but then the registration number", () => {
+test("the link to today's answer omits each number that may be a NIN or a phone number", () => {
   expect(at(of(null, "TR/2019/LA/000001"))).toBe("https://verify.example.org/?regNo=TR%2F2019%2FLA%2F000001");
   expect(at(of(12_345_678_901, "TR/2019/LA/000001"))).toContain("?regNo=TR");
   expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");

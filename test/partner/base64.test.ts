@@ -15,7 +15,7 @@ const foreign = [
 const spareBits = ["AB", "AP", "A_", "AAB", "AAC", "AAD", "AA_"];
 const impossible = ["A", "AAAAA"];
 
-test("base64url encoding and decoding returns every byte string of up to 70 bytes", () => {
+test("base64url encoding and decoding is exact for byte strings of 0 to 70 bytes", () => {
   for (let length = 0; length <= 70; length++) {
     const bytes = Uint8Array.from({ length }, (_, index) => (index * 151 + length * 37) % 256);
     const text = Buffer.from(bytes).toString("base64url");
@@ -29,14 +29,14 @@ test("base64url decoding refuses every other spelling of a byte string", () => {
     expect([text, decodeBase64url(text)]).toEqual([text, null]);
 });
 
-test("base64url decoding accepts one spelling of each short text", () => {
+test("base64url decoding accepts only endings whose spare bits are zero", () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const endings = [...alphabet].filter((character) => decodeBase64url(`A${character}`) !== null);
   expect(endings.join("")).toBe("AQgw");
   expect([...alphabet].filter((character) => decodeBase64url(`AA${character}`) !== null)).toHaveLength(16);
 });
 
-test("base64 decoding accepts one spelling of each byte string", () => {
+test("base64 decoding accepts only one spelling of each byte string", () => {
   for (let length = 0; length <= 70; length++) {
     const bytes = Uint8Array.from({ length }, (_, index) => (index * 151 + length * 37) % 256);
     const text = Buffer.from(bytes).toString("base64");

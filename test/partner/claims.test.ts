@@ -71,7 +71,7 @@ const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, res
 const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
 const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-test("readClaims returns the claims with their limits and their index in a status list", () => {
+test("readClaims returns the claims with their time limits and their index in a status list", () => {
   const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
   expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
   const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
@@ -159,18 +159,21 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   ["7", "7", "result"],
   ["null", {}, "result"],
   ['"x"', { 0: "x" }, "result"],
-  // Every object inherits this member, and an empty one is what it looks like.
+  // Every object inherits `__proto__`, and the inherited value looks like an empty object.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
-])("the signed result %s and the unsigned result %j differ first at %p", (signed, outer, place) => {
-  expect(findFirstDifference(JSON.parse(signed), outer, "result")).toBe(place);
-});
+])(
+  "findFirstDifference compares the signed %s with the unsigned %j, and returns %p",
+  (signed, outer, place) => {
+    expect(findFirstDifference(JSON.parse(signed), outer, "result")).toBe(place);
+  },
+);
 
-test("isSameSecond is false for an unreadable time", () => {
+test("isSameSecond returns true for a time in the same second, and false for an unreadable time", () => {
   const times = ["", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01Z"];
   expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
 });
 
-test("the refusal of an envelope names the missing member", () => {
+test("the refusal of an envelope names the missing or malformed member", () => {
   const names = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
   const whole = { ...Object.fromEntries(names.map((name) => [name, ""])), result: {} };
   expect(readUnsignedMembers(whole)).toBe(whole as never);

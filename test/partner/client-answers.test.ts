@@ -24,7 +24,7 @@ async function hoursLater<T>(hours: number, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A client behind a proxy or cache, which gives its calls the answers of `give`. */
+/** Creates a client behind a proxy or cache, which answers each call of the client with `give`. */
 const clientBehind = (give: () => Response | Promise<Response>) =>
   createTestClient(world, { answer: ({ path }) => (path.includes("well-known") ? undefined : give()) })
     .client;
@@ -60,7 +60,7 @@ test("the client accepts a registration number in any spelling", async () => {
   expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
 });
 
-test("the client refuses a batch whose envelopes are in another order, or are not all different", async () => {
+test("the client refuses a batch with envelopes in another order, or with one envelope twice", async () => {
   const changed = (items: (typeof known)[], change: (results: unknown[]) => unknown[]) =>
     codeOf(
       clientBehind(async () => {
@@ -77,7 +77,7 @@ test("the client refuses a batch whose envelopes are in another order, or are no
 
 type Batch = { results: unknown[] };
 
-/** The answer again, with one header set or removed. */
+/** Copies an answer, and sets or removes one header. */
 async function withHeader(answer: Response, name: string, value: string | null): Promise<Response> {
   const headers = new Headers(answer.headers);
   if (value === null) headers.delete(name);
@@ -85,7 +85,7 @@ async function withHeader(answer: Response, name: string, value: string | null):
   return new Response(await answer.text(), { headers });
 }
 
-test("the client refuses an answer whose header names another verification id, or none", async () => {
+test("the client refuses an answer whose header X-Verification-Id is missing or names another envelope", async () => {
   for (const id of ["019ca8bb-b5c2-7d10-a3fb-6c1e0b9a8f44", null]) {
     const path = `/lookup/by-tid/${knownTeacher.tId}`;
     const client = clientBehind(async () => withHeader(await ask(path), "X-Verification-Id", id));
@@ -110,7 +110,7 @@ test("the client refuses an answer that was signed before the call", async () =>
   });
 });
 
-test("the client accepts an old answer only as a replay for the caller's own key, and for 72 hours", async () => {
+test("the client accepts an old answer only as a replay for the caller's own idempotency key, and only for 72 hours", async () => {
   const kept = await withHeader(await ask("/eligibility-check", known), "Idempotent-Replayed", "true");
   const client = clientBehind(() => kept.clone());
   const [own, early] = [{ idempotencyKey: "own" }, /^ANSWER_MISMATCH: .*another time/];
@@ -140,7 +140,7 @@ const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
   );
 };
 
-test("the client accepts a statement row without a number only about nobody", async () => {
+test("the client accepts a statement row without a number only if the row is about an unknown teacher", async () => {
   for (const asked of [{ tId: knownTeacher.tId }, { regNo: knownTeacher.regNo }, { nin: knownTeacher.nin }]) {
     expect(await mismatch({}, asked)).toBeNull();
     for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])

@@ -15,7 +15,7 @@ const world = sharedTestService({ clock: { now: () => Date.now() } });
 type Options = NonNullable<Parameters<typeof createTestClient>[1]>;
 const aClient = (options: Options = {}) => createTestClient(world, options);
 
-/** The error of a call. */
+/** Returns the error with which a call failed. */
 async function failure(call: Promise<unknown>): Promise<ClientError> {
   const error = await call.then(
     () => new Error("the call went well"),
@@ -129,7 +129,7 @@ test("the client fetches the keys once for many answers, and never if it was giv
   expect(given.of(".well-known")).toHaveLength(0);
 });
 
-test("the client fetches the keys again some seconds after it got unusable keys", async () => {
+test("the client fetches the keys again after five seconds if the fetched keys are unusable", async () => {
   const { client, of } = aClient({
     answer: ({ path }, attempt) =>
       path.includes("jwks.json") && attempt === 1 ? Response.json({ keys: [{}] }) : undefined,
@@ -153,7 +153,7 @@ test("the client returns no answer that does not verify", async () => {
   expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
 });
 
-test("the client returns an answer with the verification null if it has no options to verify with", async () => {
+test("the client returns answers with the verification null if the option verify is missing", async () => {
   const { client } = aClient({ verify: null });
   expect(await client.lookUpByTId(knownTeacher.tId)).toMatchObject({
     verification: null,
@@ -176,7 +176,7 @@ test("the client retries after 1, 2 and 4 seconds with the same idempotency key,
   expect([...new Set(keys)]).toEqual([error.idempotencyKey]);
 });
 
-test("the client gets the lost answer of a call by a retry, and the call runs once", async () => {
+test("the client gets a lost answer by a retry with the same idempotency key, so the call runs once", async () => {
   const { client } = aClient({
     answer: async ({ path, headers, body }, attempt) => {
       if (attempt > 1 || !path.endsWith("eligibility-check")) return undefined;
@@ -189,7 +189,7 @@ test("the client gets the lost answer of a call by a retry, and the call runs on
   expect(result.found).toBe(true);
 });
 
-test("the client waits for the next minute's quota, but not for the next day's", async () => {
+test("the client waits for the next minute's quota, but does not wait for the next day's quota", async () => {
   const short = aClient({
     answer: ({ path }, attempt) =>
       path.includes("by-tid") && attempt === 1 ? problem(429, { "Retry-After": "17" }) : undefined,
@@ -207,7 +207,7 @@ test("the client waits for the next minute's quota, but not for the next day's",
   expect(long.waits).toEqual([]);
 });
 
-test("the client names each refusal of the service, and does not retry the call", async () => {
+test("a call that the service refuses throws the service's error code, and is not retried", async () => {
   const { client } = aClient();
   const { client: stranger } = aClient({ apiKey: "tvs_live_nobody" });
   const idempotencyKey = "one";
@@ -256,13 +256,13 @@ const never = (signal: AbortSignal | null | undefined) =>
     signal?.addEventListener("abort", () => reject(signal.reason));
   });
 
-test("a call of the client without an answer times out, and is repeated", async () => {
+test("a call without an answer times out, and is repeated three times", async () => {
   const { client, waits } = aClient({ timeoutMs: 1, fetch: (_, { signal }) => never(signal) });
   expect(await failure(client.lookUpByTId(1))).toMatchObject({ code: "TIMED_OUT", attempts: 4 });
   expect(waits).toHaveLength(3);
 });
 
-test("a caller can abort the client's call, even while the client waits, with the caller's own reason", async () => {
+test("a caller can abort a call, also while the client waits, and gets the reason of the abort", async () => {
   const ended = new AbortController();
   const { client } = aClient({ fetch: (_, { signal }) => never(signal) });
   const call = client.lookUpByTId(1, { signal: ended.signal });

@@ -1,4 +1,4 @@
-/** What partners really have: files in other encodings, and texts that mail or an editor has changed. */
+/** Tests the inputs that partners really have: files in other encodings, and texts that mail or an editor has changed. */
 
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -63,7 +63,7 @@ test("no change by a mail program or an editor makes a forged envelope genuine",
       expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
 });
 
-test("a signature with line breaks between two whole signatures gives one refusal", async () => {
+test("a signature that mail has folded gives one refusal, and the whole signatures around it are still read", async () => {
   const { signature } = JSON.parse(json);
   const folded = signature.match(/.{1,76}/g).join("\n");
   const found = await verifyAll(`${json}\n${folded}\n${signature}\n`);
@@ -88,7 +88,7 @@ const proof = honestProof("genuine", "before");
 const reasonOf = async (text: string | Uint8Array) =>
   (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
 
-test("a log proof without its last line break, or in UTF-16, is read", async () => {
+test("a log proof is also read if its last line break is missing, or if it is in UTF-16", async () => {
   expect(await reasonOf(proof.trimEnd())).toBeNull();
   expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
   expect(await reasonOf(utf16(proof, "be"))).toBeNull();
@@ -151,11 +151,11 @@ test.each<[damage: string, text: string]>([
   ["Its end is missing, or another text follows it.", ` ${json.slice(0, -1)}`],
   ["A line ends inside a text; mail has folded it.", json.replace("exam-", "exam\n-")],
   ["White space or another text stands around the signature.", `Signature: ${signature}`],
-])("the damage of a text is named: %s", (damage, text) => {
+])("the refusal of a damaged text names the damage: %s", (damage, text) => {
   expect(findTextDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
 });
 
-test("no damage is found in a whole signature, in a short one, or in more than a mebibyte", () => {
+test("findTextDamage returns null for a whole signature, a short signature, and a text of more than a mebibyte", () => {
   const [head = "", payload = "", tail = ""] = signature.split(".");
   for (const text of [
     signature,
@@ -170,7 +170,7 @@ test("no damage is found in a whole signature, in a short one, or in more than a
   expect(findTextDamage(`> abc.${payload}.${tail}`)).toBeNull();
 });
 
-test("a text or a file of a mebibyte is searched for damage, and no longer one", () => {
+test("a text or file is searched for damage only if its size is at most a mebibyte", () => {
   const mebibyte = 1024 * 1024;
   const isFound = (length: number) => {
     const text = `> ${signature}`.padEnd(length);
@@ -191,7 +191,7 @@ test.each<[isIt: boolean, ...beginnings: number[][]]>([
   expect(beginnings.map((bytes) => isUtf16(Uint8Array.from(bytes)))).toEqual(beginnings.map(() => isIt));
 });
 
-test("UTF-16 is decoded piece by piece, and refused if it is truncated, damaged or not UTF-16", async () => {
+test("UTF-16 is decoded piece by piece, and damaged or misread UTF-16 is refused", async () => {
   const text = "{é€}";
   const inPieces = async (bytes: Uint8Array) => {
     async function* pieces() {

@@ -20,12 +20,12 @@ test.each([
   "2026-03-01T09:30:00+0100", " 2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z\n", "1 March 2026",
 ])("parseDateTime refuses %p", (text) => expect(parseDateTime(text)).toBeNull());
 
-test("formatUnixSeconds writes whole seconds, and returns nothing for a time out of range", () => {
+test("formatUnixSeconds writes whole seconds, and returns null for a time beyond the range of Date", () => {
   expect(formatUnixSeconds(1772357400)).toBe("2026-03-01T09:30:00Z");
   expect(formatUnixSeconds(Number.MAX_SAFE_INTEGER)).toBeNull();
 });
 
-test("dayInWords writes the day of a date, and returns any other text unchanged", () => {
+test("formatDayInWords writes the day of a date, and returns any other text unchanged", () => {
   expect(formatDayInWords("2092-02-29")).toBe("29 February 2092");
   expect(formatDayInWords("2026-03-01T23:59:59-23:00", "de")).toBe("1. März 2026");
   expect(formatDayInWords("2026-02-30")).toBe("2026-02-30");

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readEnvelopes } from "../../src/partner/input.ts";
 
-/** A short form of each item: line, index in its array, and the value as JSON or the reason of the refusal. */
+/** Writes each item in short: its line, its index in an array, and its value as JSON or the reason of its refusal. */
 const find = (input: string | Uint8Array) =>
   [...readEnvelopes(input)].map((item) => {
     const place = `${item.place.line ?? "-"}/${item.place.index ?? "-"}`;

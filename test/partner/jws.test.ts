@@ -5,7 +5,7 @@ import { Refusal } from "../../src/partner/reasons.ts";
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text));
 const encoded = (header: unknown) => Buffer.from(JSON.stringify(header)).toString("base64url");
 
-test("a JWS must have three parts, and its header must not be empty", () => {
+test("a JWS must have exactly three parts, of which the header must not be empty", () => {
   const isRefused = (text: string) => splitCompactJws(text) instanceof Refusal;
   expect(["a.e30.AA", "a..", "e30.e30.AA"].map(isRefused)).toEqual([false, false, false]);
   expect(["", "e30", "e30.e30", ".e30.AA", "..", "a.e30.AA."].map(isRefused)).toEqual(Array(6).fill(true));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  checkCompromise,
+  checkKeyCompromise,
   checkKeyWindow,
   type KeyHistory,
   type KeyWindow,
@@ -17,7 +17,7 @@ const text = readFileSync(join(folder, "keys", "history.jose"), "utf8").trim();
 const genuine = Buffer.from(text.split(".")[1] ?? "", "base64url").toString();
 const header = JSON.stringify({ alg: "RS256", kid: keys.active.kid, typ: "key-history+jwt" });
 
-/** The service's history, changed and signed again, as it is read. */
+/** Changes the genuine key history, signs the result and reads it. */
 function readChanged(change: (payload: Payload) => unknown) {
   const payload: Payload = JSON.parse(genuine);
   change(payload);
@@ -68,7 +68,7 @@ test("a key history with a private key, or with one key twice, is refused", asyn
   } as never);
 });
 
-test("each state of a key in the key history has the times that it needs", async () => {
+test("a key in the key history needs only the time of its state", async () => {
   const none = { activatedAt: null, retiredAt: null, compromisedSince: null };
   for (const [state, time] of Object.entries({
     pending: null,
@@ -87,7 +87,7 @@ test("each state of a key in the key history has the times that it needs", async
   }
 });
 
-test("a key history is read as JWS and as JSON, from any issuer or from a given one", async () => {
+test("a key history is read as a JWS or as JSON, and the caller can require its issuer", async () => {
   const served = (await readKeyHistory(text, issuer)) as KeyHistory;
   expect(served.signer.jwk.kid).toBe(keys.active.kid);
   for (const other of [` ${text}\n`, ` ${JSON.stringify({ keyHistory: text })}`])
@@ -111,9 +111,9 @@ test("a key may sign from the second of its activation to the second of its reti
   expect(checkKeyWindow(null, 0)).toMatchObject({ ok: null });
 });
 
-test("a compromise applies from its second on, unless the log had the signature before", () => {
+test("a compromise applies to signatures from its second on, unless the log had the signature before the compromise", () => {
   const foundAt = (seconds: number, logged: number | null, since: number | null = 15_500) => {
-    const found = checkCompromise(window({ compromisedSinceMs: since }), seconds, logged);
+    const found = checkKeyCompromise(window({ compromisedSinceMs: since }), seconds, logged);
     return "reason" in found ? found.detail : [found.warnings.length, found.precedesCompromise];
   };
   expect([foundAt(14, null), foundAt(14, 15), foundAt(16, 14), foundAt(16, null, null)]).toEqual([

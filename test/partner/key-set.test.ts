@@ -21,7 +21,7 @@ function keySetDetail({ checks }: Verification): string {
 
 const signedAt = "2026-02-01T00:00:00Z";
 
-test("trust.basis is jwks for a JWKS alone, and for one with the key that signed the key history", async () => {
+test("trust.basis is jwks for a JWKS alone, and for a JWKS that contains the key history's signer", async () => {
   const alone = await verifyWith({ jwks: read("jwks.json") });
   expect(alone.trust).toEqual({ basis: "jwks", historySigner: null, historySignedAt: null });
   const both = await verifyWith({ jwks: read("jwks.json"), keyHistory: read("history.jose") });
@@ -32,7 +32,7 @@ test("trust.basis is jwks for a JWKS alone, and for one with the key that signed
   expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
 });
 
-test("trust that rests on the key history alone names the history's signer and time", async () => {
+test("the trust in a key history alone names the history's signer and time", async () => {
   const alone = await verifyWith({ keyHistory: read("history.jose") });
   expect(alone).toMatchObject({
     valid: true,
@@ -43,13 +43,13 @@ test("trust that rests on the key history alone names the history's signer and t
   );
 });
 
-test("the signer of a key history is named by its key's thumbprint, not by the key id in the history", async () => {
+test("trust.historySigner is the thumbprint of the signing key, not the key id that the history states", async () => {
   const lied = await verifyWith({ keyHistory: read("history-by-liar.jose") });
   expect(lied).toMatchObject({ kid: keys.active.kid, trust: { historySigner: keys.stranger.kid } });
   expect(keySetDetail(lied)).not.toContain(keys.active.kid);
 });
 
-test("an anchor accepts only a key history that the pinned key signed", async () => {
+test("createKeySet with an anchor accepts only a key history that the anchor's key signed", async () => {
   const keyHistory = read("history.jose");
   const pinned = await verifyWith({ keyHistory, anchor: keys.active.kid });
   expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
@@ -71,7 +71,7 @@ test("an anchor accepts only a key history that the pinned key signed", async ()
   expect((await verifyWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("a key history needs a signer that both the anchor and the JWKS know, if both are given", async () => {
+test("the key history's signer must be the anchor's key and be in the JWKS, if both are given", async () => {
   const sources = { jwks: read("jwks.json"), keyHistory: read("history.jose") };
   expect((await verifyWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
   expect((await verifyWith({ ...sources, anchor: keys.pending.kid })).reason).toBe(
@@ -81,7 +81,7 @@ test("a key history needs a signer that both the anchor and the JWKS know, if bo
   expect((await verifyWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("a JWKS adds no key to a key history that has an anchor", async () => {
+test("a key that only the JWKS has is not accepted if an anchor is given", async () => {
   const set = JSON.parse(read("jwks.json").toString());
   set.keys.push(keys.stranger.jwk);
   const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };
@@ -92,7 +92,7 @@ test("a JWKS adds no key to a key history that has an anchor", async () => {
   expect((await verifyWith({ ...sources, anchor: keys.active.kid })).valid).toBe(true);
 });
 
-test("createKeySet throws for an anchor without a key history, or one that is not a thumbprint", async () => {
+test("createKeySet throws for an anchor without a key history, and for an anchor that is not a thumbprint", async () => {
   const attempts = [
     { jwks: read("jwks.json"), anchor: keys.active.kid },
     { keyHistory: read("history.jose"), anchor: "" },
@@ -107,7 +107,7 @@ test("createKeySet throws for an anchor without a key history, or one that is no
 const jwks = JSON.parse(read("jwks.json").toString());
 const [first, ...others] = jwks.keys;
 
-test("a key set is read from a text with a byte order mark, from bytes, or from a value", async () => {
+test("createKeySet reads texts with a byte order mark, bytes, and a parsed JWKS", async () => {
   const history = read("history.jose").toString();
   const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
   for (const sources of [marked, { jwks }, { keyHistory: history }])
@@ -119,7 +119,7 @@ test("a key set may contain keys of other types without key ids", async () => {
   expect(await verifyWith({ jwks: more })).toMatchObject({ valid: true });
 });
 
-test("a key set is refused if an entry is not a key, or a key differs from the key history's", async () => {
+test("a key set is refused if an entry is not a key, or if the key history has another key with the same key id", async () => {
   const odd = await verifyWith({ jwks: { keys: [7] } });
   expect([odd.reason, keySetDetail(odd)]).toEqual([
     "KEY_SET_KEY_MALFORMED",
@@ -130,7 +130,7 @@ test("a key set is refused if an entry is not a key, or a key differs from the k
   expect(conflict.reason).toBe("KEY_SET_CONFLICT");
 });
 
-test("a failure of the cryptography library leaves every envelope undecided", async () => {
+test("an unexpected error of createKeySet makes every envelope undecidable", async () => {
   const broken = {
     get keys() {
       throw new Error("broken");

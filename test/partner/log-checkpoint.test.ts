@@ -19,9 +19,9 @@ import {
 import { checkpoints } from "../fixtures/log-world.ts";
 import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 
-// Checkpoints of every bad kind are fixtures, which log-fixtures.test.ts judges.
+// Most bad checkpoints are fixtures, which log-fixtures.test.ts verifies.
 
-test("a checkpoint is refused as another log's if no key was given for its log", async () => {
+test("a checkpoint is refused with PROOF_OF_ANOTHER_LOG if no key of its log was given", async () => {
   expect(await verifyCheckpoint(checkpoints.newest.note, [])).toMatchObject({
     reason: "PROOF_OF_ANOTHER_LOG",
   });
@@ -43,7 +43,7 @@ test.each([
   expect(readTreeHead(text)).toMatchObject({ reason: "PROOF_MALFORMED", detail } as never);
 });
 
-test("a checkpoint is opened by a key of its origin, and has a signed time", async () => {
+test("verifyCheckpoint returns the signed time of a checkpoint, and needs a key of the checkpoint's origin", async () => {
   const [own, other] = [aCheckpointKey(), aCheckpointKey()];
   const verifierOf = async (name: string, { publicKey }: typeof own) =>
     (await readVerifierKey(await formatVerifierKey(name, publicKey))) as VerifierKey;
@@ -76,7 +76,7 @@ test.each([
   expect(splitLogOrigin(name)).toEqual({ service, number });
 });
 
-test("the size in a checkpoint has exactly one valid spelling", () => {
+test("each size in a checkpoint has exactly one valid spelling", () => {
   expect(["0", "1", "10", "9007199254740991"].map(parseDecimalCount)).toEqual([0, 1, 10, 9007199254740991]);
   const others = ["", "00", "01", "-1", "+1", "1.0", "1e3", " 1", "1 ", "٣", "9007199254740992"];
   expect(others.map(parseDecimalCount)).toEqual(others.map(() => null));

@@ -48,7 +48,7 @@ async function verifyCase({ envelope, proof, logKeys, logState }: LogCase) {
 }
 
 for (const one of index.cases) {
-  test(`the proof fixture ${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
+  test(`the proof fixture ${one.name} gives the verdict ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
     const { verdict, reason, warnings, log, checks } = await verifyCase(one);
     const { verdict: due, reason: why, warnings: codes, log: evidence } = one;
     expect({ verdict, reason, warnings, log }).toEqual({
@@ -62,7 +62,7 @@ for (const one of index.cases) {
   });
 }
 
-test("each checkpoint fixture is accepted, or refused for the reason that cases.json names", async () => {
+test("each checkpoint fixture is accepted, or is refused for the reason in cases.json", async () => {
   for (const { checkpoint, logKeys, reason } of index.checkpoints) {
     const opened = await verifyCheckpoint(read(checkpoint), await keysOf(logKeys));
     expect([checkpoint, opened instanceof Refusal ? opened.reason : null]).toEqual([
@@ -72,7 +72,7 @@ test("each checkpoint fixture is accepted, or refused for the reason that cases.
   }
 });
 
-test("each consistency proof fixture is accepted, or refused for the reason that cases.json names", async () => {
+test("each consistency proof fixture is accepted or refused as cases.json says", async () => {
   for (const { from, to, proof, consistent } of index.consistency) {
     const logKeys = await keysOf("keys/log.vkey");
     const [smaller, larger] = [
@@ -91,7 +91,7 @@ test("each consistency proof fixture is accepted, or refused for the reason that
   }
 });
 
-test("each log key fixture is read or refused as cases.json says", async () => {
+test("each log key fixture is accepted or refused as cases.json says", async () => {
   for (const { key, name } of index.keys) {
     expect([key, (await readVerifierKey(key))?.name ?? null]).toEqual([key, name]);
   }
@@ -107,14 +107,14 @@ test("each log key fixture is read or refused as cases.json says", async () => {
     expect(await readLogKeys(list)).toMatchObject([{ name: "teachers.example/log" }]);
 });
 
-test("a file of log checkpoints with one malformed checkpoint is refused as a whole", () => {
+test("readLogState refuses a whole file that is malformed or has one malformed checkpoint", () => {
   for (const name of ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"]) {
     const state = readLogState(read(`states/unreadable-${name}.json`));
     expect(state).toMatchObject({ reason: "LOG_STATE_UNREADABLE" });
   }
 });
 
-test("the log's fixtures equal those made again from its leaves and its key", () => {
+test("the log fixtures equal the files that are made from the log's leaves and key", () => {
   for (const { file, content } of Object.values(envelopes)) expect(read(file).toString()).toBe(content);
   const { tomorrow, secondLog, other, ...own } = checkpoints;
   const named = { ...own, "log-2": secondLog, "of-another-log": other };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { encodeBase64 } from "../../src/partner/base64.ts";
-import { countEntries, formatLogProof, openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
+import { formatEntries, formatLogProof, openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { vkey } from "../fixtures/log-notes.ts";
 import { checkpoints, honestProof, leaves, log } from "../fixtures/log-world.ts";
@@ -24,10 +24,10 @@ test("a log proof is written exactly as it was read", async () => {
     note,
   } as never);
   expect(await openedWith(Buffer.from(proof))).toMatchObject({ refusal: null } as never);
-  expect([1, 2].map(countEntries)).toEqual(["1 entry", "2 entries"]);
+  expect([1, 2].map(formatEntries)).toEqual(["1 entry", "2 entries"]);
 });
 
-test("a log proof is accepted with extra data, and with 53 hashes, the most that a tree needs", async () => {
+test("openLogProof accepts a log proof with extra data, and a log proof with 53 hashes, the most that a tree needs", async () => {
   for (const lines of [
     ["extra AA==", index, ...rest],
     [index, ...Array(53).fill(hash), "", note],
@@ -35,7 +35,7 @@ test("a log proof is accepted with extra data, and with 53 hashes, the most that
     expect(await openedWith([first, ...lines].join("\n"))).toMatchObject({ refusal: null } as never);
 });
 
-// Most malformed proofs are fixtures, which log-fixtures.test.ts opens.
+// Most malformed proofs are fixtures, which log-fixtures.test.ts verifies.
 const noBase64 = "The proof's extra data is not base64.";
 test.each([
   [`${first}\n${index}\n`, "The proof ends before its checkpoint."],
@@ -46,7 +46,7 @@ test.each([
     [first, index, ...Array(54).fill(hash), "", note].join("\n"),
     "The proof has more hashes than any tree is high.",
   ],
-])("the log proof %j is malformed", async (text, detail) => {
+])("openLogProof refuses the malformed log proof %j", async (text, detail) => {
   expect(await openedWith(text)).toMatchObject({ refusal: { reason: "PROOF_MALFORMED", detail } } as never);
 });
 
@@ -58,7 +58,7 @@ test("openLogProof throws for a wrong time or tolerance", async () => {
   expect(await openLogProof(proof, { logKeys })).toMatchObject({ refusal: null } as never);
 });
 
-test("a log proof is undecided if the cryptography library fails", async () => {
+test("openLogProof refuses with VERIFIER_FAILED if an unexpected error occurs", async () => {
   const broken = null as unknown as readonly VerifierKey[];
   expect(await openLogProof(proof, { logKeys: broken, now })).toMatchObject({
     refusal: { reason: "VERIFIER_FAILED" },

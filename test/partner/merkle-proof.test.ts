@@ -12,7 +12,7 @@ import { leaf, mth } from "../fixtures/rfc6962.ts";
 type Hash = Uint8Array<ArrayBuffer>;
 const asHash = (hash: Buffer): Hash => new Uint8Array(hash);
 
-/** The seven leaves of RFC 6962, section 2.1.3, with the names of its picture. */
+/** The seven leaves of the example tree in RFC 6962, section 2.1.3. The names are those of its picture. */
 const leaves = ["a", "b", "c", "d", "e", "f", "j"].map((text) => leaf(Buffer.from(text)));
 const rootOf = (from: number, to: number) => asHash(mth(leaves.slice(from, to)));
 const [a, b, c, d, e, f, j] = leaves.map(asHash) as [Hash, Hash, Hash, Hash, Hash, Hash, Hash];
@@ -25,7 +25,7 @@ test.each<[name: string, leafHash: Hash, index: number, hashes: Hash[]]>([
   ["d", d, 3, [c, g, l]],
   ["f", f, 5, [e, j, k]],
   ["j", j, 6, [i, k]],
-])("RFC 6962's inclusion proof of %s leads to the root", async (_name, leafHash, index, hashes) => {
+])("RFC 6962's inclusion proof of the leaf %s leads to the root", async (_name, leafHash, index, hashes) => {
   expect(await rootOfInclusionProof({ leafHash, index, size: 7, hashes })).toEqual(root7);
 });
 
@@ -69,19 +69,19 @@ test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
   [0, root7, [], false],
   [8, root7, [], false],
 ])(
-  "the consistency proof from %i leaves is accepted or refused as RFC 6962 says",
+  "a consistency proof from a tree of %i leaves is accepted or refused as RFC 6962 says",
   async (from, fromRoot, hashes, isGood) => {
     expect(await isConsistent({ from, to: 7, fromRoot, toRoot: root7, hashes })).toBe(isGood);
   },
 );
 
-test("the leaf of an attestation is computed from the bytes of its signature", async () => {
+test("the leaf of an attestation is computed from the attestation's whole JWS", async () => {
   const digest = createHash("sha256").update("a.b.c").digest();
   const entry = Buffer.concat([Buffer.from("tvs/v1/attestation\n"), digest]);
   expect(await leafHashOfAttestation("a.b.c")).toEqual(asHash(leaf(entry)));
 });
 
-test("a consistency proof to a smaller tree is refused, whatever its roots", async () => {
+test("a consistency proof from a larger to a smaller tree is refused, even if its roots match", async () => {
   const around = (inner: Buffer) =>
     asHash(leaves.slice(2, 5).reduce((node, left) => mth([left, node]), inner));
   const [smaller, larger] = [leaves[0] as Buffer, mth(leaves.slice(0, 2))];

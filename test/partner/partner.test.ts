@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as partner from "tvs/partner";
 
-test("the partners' package exports exactly these values", () => {
+test("the partners' package exports exactly the values in this test's list", () => {
   // biome-ignore format: a list reads better in rows
   expect(Object.keys(partner).sort()).toEqual([
     "ClientError", "Refusal", "clientErrorCodes", "createClient", "createKeySet", "describeAge",
@@ -12,7 +12,7 @@ test("the partners' package exports exactly these values", () => {
   ]);
 });
 
-test("the verdict of a refusal reason is undecidable only if another input could decide", () => {
+test("the refusal reasons with the verdict undecidable are exactly the reasons in this test's list", () => {
   const verdicts = Object.entries(partner.refusalReasons);
   expect(new Set(verdicts.map(([, { verdict }]) => verdict))).toEqual(new Set(["refused", "undecidable"]));
   const undecidable = verdicts.filter(([, { verdict }]) => verdict === "undecidable");

@@ -41,7 +41,7 @@ const good = { kty: "RSA", kid, n: keys.active.jwk.n as string, e: "AQAB" };
 const modulus = (first: number, bytes: number) =>
   Buffer.concat([Buffer.of(first), Buffer.alloc(bytes - 1, 0xff)]).toString("base64url");
 
-test("vetRsaKey returns the members that verifying needs, and the key id is the thumbprint", async () => {
+test("vetRsaKey returns the members that a verifier needs, and thumbprintOf computes the key id from them", async () => {
   const vetted = vetRsaKey({ ...good, x5t: "x" }) as VettedRsaKey;
   expect(vetted).toEqual({ jwk: { ...good, use: "sig", alg: "RS256" } as never, modulusBytes: 256 });
   expect(await thumbprintOf(vetted.jwk)).toBe(kid);
@@ -92,7 +92,7 @@ test.each<[reason: string, detail: string, ...changes: JsonObject[]]>([
   expect(found).toMatchObject(changes.map(() => ({ reason, detail })) as never);
 });
 
-test("an RSA key verifies only what it signed, even after the cryptography library has failed once", async () => {
+test("an RSA key verifies only its own signatures, even if its first import failed", async () => {
   const key = vetRsaKey(good) as VettedRsaKey;
   const [input, other] = [Uint8Array.of(1, 2), Uint8Array.of(1, 3)];
   const signature = new Uint8Array(sign("sha256", input, keys.active.privateKey));

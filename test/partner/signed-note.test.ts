@@ -2,15 +2,15 @@ import { expect, test } from "bun:test";
 import { Refusal } from "../../src/partner/reasons.ts";
 import {
   formatNote,
+  formatTimedMessage,
   formatVerifierKey,
   keyIdOf,
   readNote,
   readVerifierKey,
-  timestampedMessage,
   verifyEd25519,
 } from "../../src/partner/signed-note.ts";
 
-/** The example of the format's own documents: golang.org/x/mod/sumdb/note. */
+/** The example in the documentation of the format's Go package, golang.org/x/mod/sumdb/note. */
 const peterKey = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
 const peterText =
   "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n";
@@ -24,7 +24,7 @@ function read(note: string | Uint8Array) {
   return signed;
 }
 
-test("the signed note of another implementation verifies", async () => {
+test("a signed note of another implementation verifies", async () => {
   const key = await readVerifierKey(peterKey);
   const { text, signatures } = read(peterNote);
   if (key === null || signatures[0] === undefined) throw new Error("unread");
@@ -47,7 +47,7 @@ test("the signatures of a signed note follow its last empty line", () => {
   expect(read(`a\n\n${peterLine}`).text).toBe("a\n");
 });
 
-test("a signed note may have up to 64 signatures", () => {
+test("a signed note may have up to 64 signatures and 64 Ki characters", () => {
   const other = (index: number) => peterLine.replace("PeterNeumann", `witness.example/${index}`);
   const lines = (count: number) => Array.from({ length: count }, (_, index) => other(index)).join("");
   expect(read(`text\n\n${lines(16)}`).signatures).toHaveLength(16);
@@ -99,8 +99,8 @@ test("a signed note must be UTF-8, and a byte order mark is part of its text", (
   expect(marked.text.startsWith("\ufeff")).toBe(true);
 });
 
-test("a timestamped signature of a note covers its time", () => {
-  expect(new TextDecoder().decode(timestampedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
+test("a timestamped signature of a note covers the time and the text", () => {
+  expect(new TextDecoder().decode(formatTimedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
 });
 
 test("a log's verifier key is written exactly as it was read", async () => {
@@ -131,7 +131,7 @@ test.each([
   expect(await readVerifierKey(text)).toBeNull();
 });
 
-test("a log's verifier key with a wrong name, length or type is refused, even if its id is correct", async () => {
+test("a log's verifier key with a wrong name, length or type is refused, even if the id matches them", async () => {
   const key = new Uint8Array(32);
   for (const name of ["a b", "a\ud83d"])
     expect(await readVerifierKey(await formatVerifierKey(name, key))).toBeNull();

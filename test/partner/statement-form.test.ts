@@ -48,7 +48,7 @@ test.each<[given: JsonValue, detail: string]>([
   expect(readStatementForm(given)).toMatchObject({ reason: "STATEMENT_MALFORMED", detail } as never);
 });
 
-test("a statement may have 2,000 rows", () => {
+test("a statement may have up to 2,000 rows", () => {
   expect(readStatementForm({ signature, rows: Array(2000).fill(row) })).toHaveProperty("rows.length", 2000);
   const more = readStatementForm({ signature, rows: Array(2001).fill(row) });
   expect(more).toMatchObject({ detail: noRows } as never);
@@ -60,11 +60,11 @@ test.each<[given: string | JsonValue, reason: string]>([
   [{ signature: envelope }, "IS_AN_ENVELOPE"],
   ["hello {}", "NOT_AN_ENVELOPE"],
   [{ statementId: "x", rows: [], signature: "a.b" }, "JWS_MALFORMED"],
-])("the text %j is not a statement but %s", (given, reason) => {
+])("readStatementForm refuses %j with %s", (given, reason) => {
   expect(readStatementForm(given)).toMatchObject({ reason } as never);
 });
 
-test("a statement is recognised by its type or its members", () => {
+test("isStatement recognises a statement by the type of its JWS or by its members", () => {
   const statements = [signature, { signature }, { statementId: 1, rows: 1 }];
   const others = [
     envelope,
@@ -80,7 +80,7 @@ test("a statement is recognised by its type or its members", () => {
   expect([...others, ...more].map(isStatement)).toEqual([...others, ...more].map(() => false));
 });
 
-test("the leaf of a statement row is computed from a fixed line and the row", async () => {
+test("the leaf of a statement row is computed from a fixed line and the row's canonical JSON", async () => {
   const expected = leaf(Buffer.from(`tvs/v1/statement-row\n${formatCanonicalJson(row)}`));
   expect(await leafHashOfRow(row as StatementRow)).toEqual(new Uint8Array(expected));
 });

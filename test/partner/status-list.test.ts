@@ -41,16 +41,19 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 
 const all = Object.entries(envelopes);
 
-test.each(Object.entries(kinds))("every envelope gets the right verdict by a list %s", async (name, kind) => {
-  const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
-  expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
-  const found = await Promise.all(
-    all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
-  );
-  expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
-});
+test.each(Object.entries(kinds))(
+  "each envelope gets the right verdict from status lists of the kind: %s",
+  async (name, kind) => {
+    const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
+    expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
+    const found = await Promise.all(
+      all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
+    );
+    expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
+  },
+);
 
-test("verification without a status list keeps the verdicts, and says that no list was checked", async () => {
+test("verification without a status list leaves each verdict unchanged, and says that no list was consulted", async () => {
   expect(all).toHaveLength(21);
   for (const [name, one] of all) {
     const { reason, checks, statusList: found } = await verifyEnvelope(one.input, options);
@@ -64,14 +67,14 @@ test("verification without a status list keeps the verdicts, and says that no li
   }
 });
 
-test("the result of a verification has the status list's URL, index, time and status", async () => {
+test("verification.statusList has the status list's URL and time, and the envelope's index and status", async () => {
   const place = { uri, idx: 3, signedAt: "2026-03-01T11:00:00Z" };
   const good = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack())] });
   expect(good.statusList).toEqual({ ...place, withdrawn: false });
   const bad = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack(3))] });
   expect(bad).toMatchObject({ verdict: "refused", statusList: { ...place, withdrawn: true }, age: null });
   expect(bad.result?.eligible).toBe(true);
-  // It may have been withdrawn before the answer was signed, for another purpose.
+  // The licence may have been withdrawn before the answer was signed. So the detail does not say "since".
   expect(bad.checks.at(-1)?.detail).toBe(`It is withdrawn, by the status list of ${place.signedAt}.`);
 });
 
@@ -83,7 +86,7 @@ test("a status list is accepted up to the age that the caller sets, and never af
   expect(await reasonOf(yes, { statusLists: old, maxListAgeSeconds: 1e9 })).toBe("STATUS_LIST_STALE");
 });
 
-test("a status list is opened again after the cryptography library has failed", async () => {
+test("a status list is verified again after the cryptography library has failed", async () => {
   for (const step of ["importKey", "verify"] as const) {
     const fresh = await createKeySet({ jwks, issuer });
     const statusLists = [statusList(pack())];
@@ -97,7 +100,7 @@ test("a status list is opened again after the cryptography library has failed", 
   }
 });
 
-test("a status list is opened once for each key set, and at most 64 opened lists are kept", async () => {
+test("a status list is verified once for each key set, and at most 64 verified lists are cached", async () => {
   const fresh = await createKeySet({ jwks, issuer });
   const open = (texts: readonly string[]) => verifyStatusLists(texts, fresh);
   const texts = Array.from({ length: 64 }, (_, n) => `no token ${n}`);
@@ -138,7 +141,7 @@ test.each<[detail: string, change: Parameters<typeof envelope>[0], ...lists: str
   }
 });
 
-test("a status list may have surrounding white space, no ttl, and an issuer with final slashes", async () => {
+test("a status list is accepted with surrounding white space, without a ttl, and for an issuer with final slashes", async () => {
   for (const list of [
     ` ${statusList(pack())}\n`,
     statusList(pack(), { ttl: undefined }),
@@ -152,7 +155,7 @@ test("a status list may have surrounding white space, no ttl, and an issuer with
   expect(await reasonOf(input, given)).toBeNull();
 });
 
-test("the limits for time, age and size of a status list are exact", async () => {
+test("a status list is accepted up to its exact limits of time and size, and refused beyond them", async () => {
   const signedAt = (iat: number, ...withdrawn: number[]) => [statusList(pack(...withdrawn), { iat })];
   const soon = (by: number) => reasonOf(yes, { statusLists: signedAt(seconds(now) + by) });
   expect([await soon(60), await soon(61)]).toEqual([null, "STATUS_LIST_UNUSABLE"]);
@@ -183,7 +186,7 @@ const vectors: [bits: number, size: number, places: number[], values: string, ls
 ];
 
 test.each(vectors)(
-  "the test vector with %i bits and %i bytes is read",
+  "readStatusEntries reads the draft's test vector with %i bits per entry and %i bytes",
   async (bits, size, places, values, lst) => {
     const list = await readStatusEntries({ bits, lst });
     if (list instanceof Refusal) throw new Error(list.detail);
@@ -199,7 +202,7 @@ test.each(vectors)(
 
 const shared = sharedFolder();
 
-test("a status list that decompresses to a thousand times the limit is refused before it fills memory", async () => {
+test("a status list that decompresses to a thousand times the limit is refused before it fills the memory", async () => {
   const packed = createDeflate({ level: 9 });
   const written = new Response(packed as unknown as ReadableStream).bytes();
   for (let mebibytes = 0; mebibytes < 256; mebibytes++) packed.write(new Uint8Array(2 ** 20));
@@ -208,10 +211,10 @@ test("a status list that decompresses to a thousand times the limit is refused b
   await Bun.write(join(shared, "bomb.txt"), lst);
   const source = join(import.meta.dirname, "../../src/partner/status-list.ts");
   const script = `
-    import { readEntries } from ${JSON.stringify(source)};
+    import { readStatusEntries } from ${JSON.stringify(source)};
     const lst = await Bun.file(${JSON.stringify(join(shared, "bomb.txt"))}).text();
     const before = process.resourceUsage().maxRSS;
-    const { reason } = await readEntries({ bits: 1, lst });
+    const { reason } = await readStatusEntries({ bits: 1, lst });
     console.log(reason, (process.resourceUsage().maxRSS - before) / 1024 < 64);`;
   await Bun.write(join(shared, "bomb.ts"), script);
   const child = Bun.spawn([process.execPath, join(shared, "bomb.ts")], { stdout: "pipe" });
@@ -221,7 +224,7 @@ test("a status list that decompresses to a thousand times the limit is refused b
 
 const lists = [statusList(pack())];
 
-test("an offline pack is read as the service sends it", () => {
+test("readOfflinePack reads an offline pack as the service sends it", () => {
   expect(readOfflinePack(offlinePack(keyHistory, lists))).toMatchObject({
     issuer,
     keyHistory,

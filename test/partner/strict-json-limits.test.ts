@@ -1,4 +1,4 @@
-/** What takes too long where each change of the reader is tried (`npm run prove`). */
+/** Tests that take too long to repeat for each mutant of `readStrictJson` (test/mutation/main.ts). */
 import { expect, test } from "bun:test";
 import { Refusal, refuse } from "../../src/partner/reasons.ts";
 import { maxJsonValues, readStrictJson } from "../../src/partner/strict-json.ts";
@@ -8,7 +8,7 @@ test("readStrictJson refuses a million brackets without exhausting the stack", (
 });
 
 test("readStrictJson refuses a text that would use gigabytes of memory, before parsing it", () => {
-  // That the end is missing is never looked at.
+  // The reader refuses the depth before it could find that the closing brackets are missing.
   expect(readStrictJson("[".repeat(2_000_000))).toEqual(refuse("JSON_TOO_DEEP"));
   expect(readStrictJson(`[${"{},".repeat(maxJsonValues)}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));
   const almost = "0,".repeat(maxJsonValues - 1);

@@ -14,7 +14,7 @@ function nested(depth: number): string {
   return "[".repeat(depth) + "]".repeat(depth);
 }
 
-/** The longest text that is parsed whatever it holds. */
+/** The longest text, in characters, that is parsed whatever its content is. */
 const harmlessLength = 1024 * 1024;
 
 const refused: [string, string | Uint8Array, JsonReason][] = [
@@ -82,7 +82,7 @@ test("readStrictJson accepts __proto__ as an ordinary member", () => {
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 });
 
-test("readStrictJson accepts bytes", () => {
+test("readStrictJson accepts UTF-8 bytes", () => {
   expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
 });
 
@@ -101,7 +101,7 @@ test.each([
   ["INPUT_NOT_UTF8", 1, false],
   ["INPUT_TOO_LARGE", 1, false],
 ] as [JsonReason, number, boolean][])(
-  "isJsonThoughRefused, after the refusal %s of a text of %d characters, returns %p",
+  "isJsonThoughRefused, given the refusal %s of a text of %d characters, returns %p",
   (reason, length, was) => expect(isJsonThoughRefused(" ".repeat(length), refuse(reason))).toBe(was),
 );
 
@@ -114,9 +114,9 @@ test.each([
     ["1", '"a,]b\\","', '[2,{"x":[3,4]}]', '{"y":5,"z":"}"}'],
   ],
   ['{"a":1,"b": [1,2] ,"c":{"d":1,"e":2}}', ['"a":1', '"b": [1,2]', '"c":{"d":1,"e":2}']],
-])("sliceJson returns the parts of %s", (text, parts) => expect(sliceJsonParts(text)).toEqual(parts));
+])("sliceJsonParts returns the parts of %s", (text, parts) => expect(sliceJsonParts(text)).toEqual(parts));
 
-test("sliceMembers returns the members of an object exactly as they are written", () => {
+test("sliceJsonMembers returns the members of an object exactly as they are written", () => {
   const text = '{ "a" : 1 , "\\u0061":"x:y","a\\"b": {"c":[1, 2]} }';
   expect(sliceJsonMembers(text)).toEqual([
     { name: "a", value: "1" },

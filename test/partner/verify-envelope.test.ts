@@ -33,13 +33,13 @@ const sentences: Record<string, string[]> = JSON.parse(readFileSync(join(folder,
 const usual = sentences["what every valid envelope is told"] ?? [];
 const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "cases.json"), "utf8"));
 
-/** These need a file system, a broken machine or a broken setting; other tests of verifying provoke them. */
+/** Reasons that no envelope alone can cause. Other tests cause them with files, statements, status lists or failures. */
 const reasonsWithoutEnvelope = [
-  // Of statements: test/partner/verify-statement.test.ts.
+  // Reasons for statements, which test/partner/verify-statement.test.ts tests.
   ...["IS_AN_ENVELOPE", "IS_A_STATEMENT", "OUTER_STATEMENT_DIFFERS", "ROWS_DIFFER", "STATEMENT_MALFORMED"],
-  // Of files and of the log's files.
+  // Reasons for files, the log's files included.
   ...["FILE_UNREADABLE", "FOLDER_NESTED", "INPUT_TOO_LARGE", "LOG_KEY_UNREADABLE", "LOG_STATE_UNREADABLE"],
-  // Of the other sources of a verdict.
+  // Reasons for empty inputs, status lists and failures.
   ...["NO_ENVELOPE", "STATUS_LIST_STALE", "STATUS_LIST_UNUSABLE", "VERIFIER_FAILED", "WITHDRAWN_SINCE"],
 ];
 
@@ -64,7 +64,7 @@ async function verifyAll(input: string | Uint8Array, options: VerifyOptions): Pr
   return found;
 }
 
-/** The details of a valid envelope that are not the usual ones, or the failed check with its detail. */
+/** Joins the details that other valid envelopes do not have; for a refused envelope, names the failed check. */
 function sentenceOf({ valid, checks }: Verification): string {
   const failed = checks.find(({ ok }) => ok === false);
   const details = checks.map(({ detail }) => detail);
@@ -80,7 +80,7 @@ const verifyInput = (name: string, given: Partial<VerifyOptions> = {}) =>
   verifyEnvelope(textOf(name), { ...options, ...given });
 
 for (const fixture of cases) {
-  test(`the envelope fixture ${fixture.name}: ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
+  test(`the envelope fixture ${fixture.name} gives the verdict ${fixture.reasons.map((reason) => reason ?? "valid").join(", ") || "nothing"}`, async () => {
     const given = { ...options, keys: await keySetOf(fixture) };
     const found = await verifyAll(read("inputs", fixture.input), given);
     expect(found.map(({ reason }) => reason)).toEqual(
@@ -125,7 +125,7 @@ test("verifying a valid envelope returns the signed values and the result of eac
   );
 });
 
-test("a verification returns values as signed only after a good signature by an acceptable key", async () => {
+test("a verification returns signed values only if the signature is valid and its key is acceptable", async () => {
   const unsigned = { verificationId: null, issuer: null, audience: null, verifiedAt: null, result: null };
   for (const name of ["payload-changed.json", "kid-unknown.json", "compromised.json", "alg-none.json"])
     expect(await verifyInput(name)).toMatchObject({ valid: false, ...unsigned });
@@ -137,7 +137,7 @@ test("verifying an edited envelope still returns the signed values", async () =>
   expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
 });
 
-test("verification does not reach the checks after the failed one", async () => {
+test("verification does not reach the checks after a failed check", async () => {
   const { checks } = await verifyInput("issuer-mismatch.json");
   expect(checks.map(({ name }) => name)).toEqual([...checkNames]);
   expect(checks.filter(({ ok }) => ok === false).map(({ name }) => name)).toEqual(["issuer"]);
@@ -168,12 +168,12 @@ test.each([
     '{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}',
     "an answer of the public lookup, which is not signed",
   ],
-])("the refusal of %j names the type of that document: %s", async (text, name) => {
+])("the refusal of %j says what the document is: %s", async (text, name) => {
   const { verdict, checks } = await verifyEnvelope(text, options);
   expect([verdict, checks[0]?.detail]).toEqual(["undecidable", `This is ${name}, not an envelope.`]);
 });
 
-test("a JWS header with the members of a refusal is not mistaken for a refusal", async () => {
+test("a JWS header that has the members of a Refusal is not mistaken for a refusal", async () => {
   const header = Buffer.from(JSON.stringify({ alg: "none", ...refuse("KID_UNKNOWN") })).toString("base64url");
   const verification = await verifyEnvelope(`${header}.e30.AA`, options);
   expect(verification.reason).toBe("HEADER_ALG");
@@ -187,11 +187,11 @@ test.each([
   [{ exp: seconds(now) - 59 }, null],
   [{ nbf: seconds(now) + 61 }, "TOKEN_NOT_YET_VALID"],
   [{ nbf: seconds(now) + 60 }, null],
-])("the time limit %j of the claims applies, with a minute's tolerance", async (limit, reason) => {
+])("the claim %j limits the time of verification, with a tolerance of one minute", async (limit, reason) => {
   expect((await verifyChanged(limit)).reason).toBe(reason as never);
 });
 
-test("the refusal of an unknown key names the claimed issuer if it is another one", async () => {
+test("the refusal of an unknown key names the claimed issuer if it is not the expected issuer", async () => {
   const foundWith = async (iss: string) => {
     const found = await verifyEnvelope(JSON.stringify(envelope({ iss }, "stranger")), options);
     return [found.reason, found.claimedIssuer, sentenceOf(found)];
@@ -217,10 +217,13 @@ test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], expected
   [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
   [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
   [{}, [3], unnamed],
-])("the status list decides about %j if it withdraws %j", async (change, withdrawn, expected) => {
-  const found = await verifyChanged(change, { statusLists: [statusList(pack(...withdrawn))] });
-  expect([sentenceOf(found), found.valid]).toEqual([expected, !expected.startsWith("status:")]);
-});
+])(
+  "an envelope with the claims %j gets its verdict from a status list that withdraws the indexes %j",
+  async (change, withdrawn, expected) => {
+    const found = await verifyChanged(change, { statusLists: [statusList(pack(...withdrawn))] });
+    expect([sentenceOf(found), found.valid]).toEqual([expected, !expected.startsWith("status:")]);
+  },
+);
 
 test("the caller's clock tolerance applies to a status list", async () => {
   const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
@@ -240,12 +243,15 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-])("a JWS type that must be %p is accepted as %p: %p", (own, typ, reason) => {
-  const header = readHeaderOfType(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
-  expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
-});
+])(
+  "readHeaderOfType requires the JWS type %p, reads the type %p, and refuses with %p",
+  (own, typ, reason) => {
+    const header = readHeaderOfType(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
+    expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
+  },
+);
 
-test("an envelope is undecided if the cryptography library fails", async () => {
+test("an envelope is undecidable if the cryptography library fails", async () => {
   const failing = spyOn(crypto.subtle, "verify").mockRejectedValue(new DOMException("no hardware"));
   try {
     const found = await verifyInput("valid.json");
@@ -256,7 +262,7 @@ test("an envelope is undecided if the cryptography library fails", async () => {
   }
 });
 
-test("a fault of the program rejects the verification, and gives no verdict", async () => {
+test("an unexpected error rejects the promise of the verification, and gives no verdict", async () => {
   const fault = runVerificationChecks(() => Promise.reject(new RangeError("fault")));
   await expect(fault).rejects.toThrow(RangeError);
 });
@@ -287,7 +293,7 @@ test("the caller can set verifyEnvelope's clock tolerance", async () => {
   expect(ahead.reason).toBe("ISSUED_IN_FUTURE");
 });
 
-test("verifyEnvelope accepts a parsed envelope, and refuses values of other types", async () => {
+test("verifyEnvelope accepts a parsed envelope, and refuses every other value", async () => {
   const reading = readStrictJson(read("inputs", "valid.json"));
   const value = reading instanceof Refusal ? null : reading;
   expect((await verifyEnvelope(value, options)).valid).toBe(true);

@@ -30,7 +30,7 @@ function inputOf({ body, signature, secret, now }: Vector) {
 }
 
 for (const vector of vectors) {
-  test(`the webhook test vector ${vector.name}: ${vector.reason ?? "valid"}`, async () => {
+  test(`the webhook test vector ${vector.name} gives the verdict ${vector.reason ?? "valid"}`, async () => {
     const found = await verifyWebhook(inputOf(vector));
     expect([found.valid, found.reason]).toEqual([vector.valid, vector.reason]);
     expect(found.event).toEqual(vector.valid ? JSON.parse(vector.body) : null);
@@ -45,7 +45,7 @@ test("every refusal reason of webhooks has a test vector", () => {
   expect(reasons).toEqual(Object.keys(webhookRefusalReasons).sort() as typeof reasons);
 });
 
-test("verifyWebhook returns a delivery's time only if it is signed", async () => {
+test("verifyWebhook returns a delivery's time only if the signature is valid", async () => {
   const timeOf = async (vector: Vector) => (await verifyWebhook(inputOf(vector))).timestamp;
   expect(await Promise.all([good, late, forged].map(timeOf))).toEqual([1772366400, 1772366400, null]);
 });
@@ -56,7 +56,7 @@ const verifySigned = (rawBody: string | Uint8Array) => {
   return verifyWebhook({ rawBody, signature: `t=1772366400,v1=${digest}`, secret: "whsec_x", now });
 };
 
-test("verifyWebhook returns the body as an event if it has all members of an event", async () => {
+test("verifyWebhook returns the body as an event only if the body has all members of an event", async () => {
   const event = { eventId: "a", eventType: "b", occurredAt: "c", data: {} };
   expect(await verifySigned(JSON.stringify(event))).toMatchObject({ valid: true, event });
   const others = [{ eventId: 7 }, { eventType: null }, { occurredAt: 7 }, { data: [] }, { data: "" }];
@@ -65,12 +65,12 @@ test("verifyWebhook returns the body as an event if it has all members of an eve
     expect(await verifySigned(body)).toMatchObject({ valid: true, event: null });
 });
 
-test("the signature header of a webhook begins with its time", async () => {
+test("verifyWebhook refuses a signature header that does not begin with the time", async () => {
   const found = await verifyWebhook({ ...inputOf(good), signature: `v1=0,${good.signature}` });
   expect(found.reason).toBe("SIGNATURE_HEADER_MALFORMED");
 });
 
-test("a caller of verifyWebhook can set the replay window", async () => {
+test("the caller can set the replay window of verifyWebhook", async () => {
   expect((await verifyWebhook({ ...inputOf(late), toleranceSeconds: 301 })).valid).toBe(true);
 });
 

@@ -17,7 +17,7 @@ test("the getting-started page of a live service uses the service's current issu
   );
 });
 
-test("the getting-started page of a live service warns that calls are charged, and has no key and no invented teachers", async () => {
+test("the getting-started page of a live service warns that calls are charged, and shows no key and no made-up teachers", async () => {
   const response = await world.call(path);
   const html = await response.text();
   expect(html).toContain("This is the live service.");
@@ -26,7 +26,7 @@ test("the getting-started page of a live service warns that calls are charged, a
   expect(response.headers.get("Cache-Control")).toBe("no-store");
 });
 
-test("the getting-started page of a live service allows only its own script file, and changes the language without it", async () => {
+test("the getting-started page of a live service allows only its own script file, and changes the programming language without a script", async () => {
   const response = await world.call(path);
   const policy = response.headers.get("Content-Security-Policy");
   expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");

@@ -19,12 +19,12 @@ test.each(cases)("the language of ?lang=%p with Accept-Language %p is %p", (aske
   expect(pickLanguageTag(asked, accepted, spoken)).toBe(picked);
 });
 
-test("the language of a page is one that has all its texts", () => {
+test("a page in a language that the site lacks is in English", () => {
   expect(pickLanguage("yo", "ha").texts).toBe(englishTexts);
   expect(allLanguages.map(({ tag }) => tag)).toContain("en");
 });
 
-/** The texts with their paths; what is made of values is made once with some. */
+/** Yields each text with its path. A sentence with parameters is made once, with the values 1 and 2. */
 function* sentences(value: unknown, path: string): Generator<[string, string]> {
   if (typeof value === "string") yield [path, value];
   else if (typeof value === "function") yield [path, String(value("1", "2"))];
@@ -32,7 +32,7 @@ function* sentences(value: unknown, path: string): Generator<[string, string]> {
 }
 
 test.each(allLanguages.map(({ tag, texts }) => [tag, texts] as const))(
-  "no text in %s is empty, and dates can be written in its locale",
+  "no text in the language %s is empty, and its locale can format dates",
   (tag, texts) => {
     for (const [path, text] of sentences(texts, "texts"))
       expect([path, text.trim() !== ""]).toEqual([path, true]);

@@ -20,7 +20,7 @@ test.each([
   ["+234 (803) 000 0001", "+2348030000001", "phone"],
   ["2348030000001", "2348030000001", "phone"],
   ["teacher01@example.org", "teacher01@example.org", "email"],
-])("the lookup form reads the search term %p as %p, of the kind %s", (text, term, kind) => {
+])("the lookup form reads the search term %p as %p of the kind %s", (text, term, kind) => {
   expect(parseSearchTerm(text)).toEqual({ term, kind: kind as "tId" });
 });
 
@@ -34,11 +34,11 @@ test.each([
   ["///", englishTexts.lookup.regNoWrong("TR/2019/LA/000001")],
   ["teacher@", englishTexts.lookup.emailWrong],
   ["a b@example.org", englishTexts.lookup.emailWrong],
-])("the search term %p is refused with the reason", (text, problem) => {
+])("the search term %p is refused, and the lookup form says why", (text, problem) => {
   expect(problemOf(text)).toBe(problem);
 });
 
-test.each([321, 1281, 100_000])("a search term of %i characters is too long", (length) => {
+test.each([321, 1281, 100_000])("a search term of %i characters is refused as too long", (length) => {
   expect(problemOf("x".repeat(length))).toBe(englishTexts.lookup.tooLong(320));
 });
 
@@ -51,7 +51,7 @@ test.each([
   ["a/b/c/99900000001", "regNo", null],
   ["+2348030000001", "phone", null],
   ["teacher01@example.org", "email", null],
-] as const)("the link to %s as a %s is %p", (term, kind, link) => {
+] as const)("the lookup link for the term %s of the kind %s is %p", (term, kind, link) => {
   expect(formatLookupLink(term, kind)).toBe(link);
 });
 

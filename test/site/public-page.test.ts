@@ -35,13 +35,16 @@ test.each<[string, string, number]>([
   ["2026-03-02", "2 March 2026 (1 day left)", 7002],
   ["2028-02-29", "29 February 2028 (730 days left)", 7003],
   ["2092-02-29", "29 February 2092 (more than 65 years left)", 7004],
-])("the answer for a licence to %s says how many days or years are left", async (end, words, tId) => {
-  await world.operator.stores.teachers.apply([
-    aTeacherWrite(`TR/2019/LA/00${tId}`, { tId, licenseIssueDate: "2019-03-01", licenseExpiryDate: end }),
-  ]);
-  const html = await (await ask(String(tId))).text();
-  expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
-});
+])(
+  "the answer about a licence that ends on %s says how many days or years are left",
+  async (end, words, tId) => {
+    await world.operator.stores.teachers.apply([
+      aTeacherWrite(`TR/2019/LA/00${tId}`, { tId, licenseIssueDate: "2019-03-01", licenseExpiryDate: end }),
+    ]);
+    const html = await (await ask(String(tId))).text();
+    expect(/<dt>Licence ends<\/dt><dd>([^<]*)/.exec(html)?.[1]).toBe(words);
+  },
+);
 
 test("the public form is sent by POST, so that no search term becomes part of a URL", async () => {
   const response = await world.call("/");
@@ -62,7 +65,7 @@ test("the public page works without a script, and loads only its icon", async ()
   expect(icon.headers.get("Content-Type")).toBe("image/svg+xml");
 });
 
-test("the public page allows only its own style, by the style's hash", async () => {
+test("the public page's content security policy allows only its own style sheet, by the sheet's hash", async () => {
   const response = await world.call("/");
   const policy = response.headers.get("Content-Security-Policy") ?? "";
   const style = /<style>(.*)<\/style>/s.exec(await response.text())?.[1] ?? "";
@@ -80,7 +83,7 @@ test("the public page allows only its own style, by the style's hash", async () 
   expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
 });
 
-test("a link with a search term shows the empty form only", async () => {
+test("a link with the form's field `searchTerm` shows only the empty form", async () => {
   const html = await (await world.call(`/?searchTerm=${knownTeacher.nin}`)).text();
   expect(verdictIn(html)).toBe(lookup.title);
   expect(html).not.toContain(knownTeacher.nin);
@@ -102,7 +105,7 @@ test.each([
   expect(html).toContain(`<title>${verdict} – `);
   expect(response.headers.get("Cache-Control")).toBe("no-store");
   expect(response.headers.get("Referrer-Policy")).toBe("no-referrer");
-  // The time of the test's clock, in the operator's time zone and with its name.
+  // The page shows the time of the test's clock in the operator's time zone, and names the zone.
   expect(html).toContain('<time datetime="2026-03-01T09:30:00.250Z">1 March 2026 at 10:30:00');
   expect(html).toContain("(Africa/Lagos)");
 });
@@ -161,7 +164,7 @@ test("a lookup link shows the same page as the form, and is refused with a perso
 
 const [, year = ""] = knownTeacher.regNo.split("/");
 
-test("the public page links to the number that was probably meant by a mistyped one, and the API does not", async () => {
+test("the public page suggests the registration number that a mistyped one probably means, and the API does not", async () => {
   const typed = knownTeacher.regNo.replace(year, year.replace("0", "O"));
   const html = await (await ask(typed)).text();
   expect(verdictIn(html)).toBe(lookup.nobody);
@@ -173,7 +176,7 @@ test("the public page links to the number that was probably meant by a mistyped 
   expect(other).not.toContain(lookup.didYouMean);
 });
 
-test("the public page does not show a refused term again if it may be personal, and says so", async () => {
+test("the public page does not repeat a refused term that may be personal, and says that the field was emptied", async () => {
   const emptied = 'aria-describedby="term-error term-hint term-emptied"';
   const name = await (await ask("Adaeze Okafor")).text();
   expect([name.includes(emptied), name.includes(lookup.emptied)]).toEqual([true, true]);
@@ -210,7 +213,7 @@ test.each([
   ["400 characters", "x".repeat(400), lookup.tooLong(320)],
   ["NUL and HTML", "\0<b>", lookup.unreadable],
 ])(
-  "the public page answers %s with 400 and a remedy, at the field and before it",
+  "the public page answers %s with 400, and explains the fault at the field and above the form",
   async (_, term, problem) => {
     const response = await ask(term);
     const html = await response.text();

@@ -103,7 +103,7 @@ test.each(["gzip;q=0", "br", "gzipped;q=1, identity", "x-gzip;q=0.0"])(
   },
 );
 
-test("Scalar's script gets 304 for a client that has it", async () => {
+test("a client that already has Scalar's script gets 304", async () => {
   for (const coding of ["gzip", "identity"]) {
     const headers = { "Accept-Encoding": coding };
     const etag = (await world.call(script, { headers })).headers.get("ETag") ?? "";
@@ -113,7 +113,7 @@ test("Scalar's script gets 304 for a client that has it", async () => {
   }
 });
 
-test("the manual's page errors has a row for each error code, with the code as its anchor", async () => {
+test("the manual's page of errors has a row for each error code, and each row has the code as its anchor", async () => {
   const html = await (await world.call("/v1/inter-agency/help/errors")).text();
   for (const [code, { status, meaning }] of Object.entries(errorCodes)) {
     const [, row = ""] = html.split(`<tr id="${code}">`);

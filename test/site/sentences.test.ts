@@ -14,10 +14,10 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
   /(?<!\.bundle)\.(?:ts|js)$/.test(name),
 );
 
-/** The literal text of a program's templates, those inside other templates apart. A value is `\0`. */
+/** Returns the literal text of each template of a program. `\0` replaces a value; a template in a value is listed too. */
 function templatesIn(code: string): string[] {
   const found: string[] = [];
-  /** Each open template with the open braces of its value; 0 inside its text. */
+  /** The open templates. `braces` counts the open braces of the value that is read; 0 inside the template's text. */
   const open: { text: string; braces: number }[] = [];
   for (const [part] of code.matchAll(/\$\{|\\.|[\s\S]/g)) {
     const inner = open.at(-1);
@@ -31,7 +31,7 @@ function templatesIn(code: string): string[] {
   return found;
 }
 
-/** Text that a program would show or read out without a file of sentences. */
+/** Finds text in a program that readers would see or hear, although it is in no file of sentences. */
 function sentencesIn(code: string): string[] {
   const program = code.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const html = templatesIn(program).filter((text) => /<\w/.test(text));
@@ -46,7 +46,7 @@ function sentencesIn(code: string): string[] {
   return [...new Set([...texts, ...[...constants].map(([, text = ""]) => text)])];
 }
 
-test.each(files)("the source file %s of the site contains no sentence for readers", (name) => {
+test.each(files)("the site's source file %s contains no text for readers", (name) => {
   expect(sentencesIn(readFileSync(join(folder, name), "utf8"))).toEqual([]);
 });
 
@@ -57,7 +57,7 @@ test("sentencesIn finds sentences in the text, the attributes and the constants 
   expect(sentencesIn(code).sort()).toEqual(["Go on", "Inner", "Last", "Some words", "here"]);
 });
 
-test("a sentence has each value at its name, in the form for its first value", () => {
+test("loadSentences inserts each value at its name, in the form that the first value chooses", () => {
   const said = loadSentences({
     "left(days, of)": { "0": "none of {of}", "1": "a day of {of}", other: "{days} of {of}, {days}" },
     "is(so)": { true: "yes", false: "no" },
@@ -77,7 +77,7 @@ function* written(part: unknown): Generator<string> {
   else for (const inner of Object.values(part as object)) yield* written(inner);
 }
 
-/** Each written sentence, with the values that its key names. The first value may only choose the form. */
+/** Yields each written sentence with the values that its key names. The first value can serve only to choose the form. */
 function* keyed(part: unknown, name = ""): Generator<[name: string, names: string[], texts: string[]]> {
   const [, names] = /\((.*)\)$/.exec(name) ?? [];
   if (names !== undefined || typeof part === "string")
@@ -85,7 +85,7 @@ function* keyed(part: unknown, name = ""): Generator<[name: string, names: strin
   else for (const [key, inner] of Object.entries(part as object)) yield* keyed(inner, key);
 }
 
-test("a sentence uses each value that its key names in at least one form, and no other value", () => {
+test("each sentence of the site uses exactly the values that its key names", () => {
   for (const [name, names, texts] of keyed([pageTexts, form, guide, envelope])) {
     const used = texts.flatMap((text) => [...text.matchAll(/\{(\w+)\}/g)].map(([, one = ""]) => one));
     const chosen = texts.length > 1 ? names.slice(0, 1) : [];

@@ -40,7 +40,7 @@ const pages = [
   "/nowhere/at/all",
 ];
 
-test.each(pages)("the operator's name and contact are in head and foot of %s at once", async (path) => {
+test.each(pages)("the page %s shows the operator's new name and contact immediately", async (path) => {
   await remember(council);
   const html = await pageOf(path);
   const top = "../".repeat(path.split("/").length - 2) || "./";
@@ -66,7 +66,7 @@ test.each(pages)("the operator's name and contact are in head and foot of %s at 
   expect(plain).toContain(englishTexts.service);
 });
 
-/** The links of a page within the service, also those of the options from which Scalar starts. */
+/** Returns the links of a page to this service, and the URLs in Scalar's options. */
 function linksOf(html: string, path: string): URL[] {
   const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"]+)"/g)].map(([, name = ""]) => name);
   const links = names.map((name) => new URL(name, `http://service.test${path}`));
@@ -89,7 +89,7 @@ test.each([...pages, docs, ...manual])(
   },
 );
 
-test("the logo is served with a content security policy that forbids everything", async () => {
+test("the logo is sent with a content security policy that forbids everything", async () => {
   await remember(council);
   const response = await world.call("/logo");
   expect(await response.text()).toBe(picture);
@@ -139,7 +139,7 @@ test.each([...pages.filter((path) => path !== "/nowhere/at/all"), docs])(
   },
 );
 
-test("search engines may not index an answer about a person or an error page, and both are sent compressed", async () => {
+test("the answer about a person and the error page forbid search engines to index them, and are sent compressed", async () => {
   for (const path of [`/?regNo=${encodeURIComponent(knownTeacher.regNo)}`, "/nowhere"]) {
     const headers = { ...browser.headers, "Accept-Encoding": "gzip" };
     const response = await world.call(path, { headers });

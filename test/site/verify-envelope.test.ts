@@ -56,14 +56,14 @@ test("the names of the envelope page's files contain a hash of the content, and 
   expect((await world.call(`${path}/app-0000.js`)).status).toBe(404);
 });
 
-test("the envelope page gives the digest of its script (integrity), which the browser checks", async () => {
+test("the envelope page names the digest of its script (`integrity`), which the browser checks", async () => {
   const html = await (await world.call(path)).text();
   const [, file = "", integrity] = /src="([^"]+app-[^"]+)" integrity="([^"]+)"/.exec(html) ?? [];
   const body = await (await world.call(`/${file}`)).text();
   expect(`sha384-${createHash("sha384").update(body).digest("base64")}`).toBe(integrity ?? "");
 });
 
-test("the envelope page and its files are under 50 kB as they are sent", async () => {
+test("the envelope page and its files have less than 50 kB in total, compressed", async () => {
   const html = await (await world.call(path)).text();
   const addresses = [path, ...filesOf(html).map((file) => `/${file}`)];
   expect(addresses).toHaveLength(3);
@@ -77,7 +77,7 @@ test("the envelope page and its files are under 50 kB as they are sent", async (
   expect(weight).toBeLessThan(50_000);
 });
 
-/** The worker's answer for a cached page, with a network and a cache of the test. */
+/** Returns the worker's answer for a cached page. The test gives the network (`load`) and the cache (`put`). */
 async function answered(put: () => Promise<void>, load: () => Promise<Response>): Promise<string> {
   const source = await (await world.call("/verify-envelope-worker.js")).text();
   let answer = Promise.resolve(new Response("none"));

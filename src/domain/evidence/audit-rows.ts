@@ -17,29 +17,34 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
-/** Finds the columns that contradict the JWS; none for a good row. @returns `jws` if the JWS is unreadable */
+/** The newest header that was parsed. Usually the next attestation has the same header. */
+let parsed = { header: "", kid: undefined as unknown };
+
+/** Names the columns that contradict the JWS. An unreadable JWS counts as one wrong column, `jws`. */
 export function findContradictingColumns(row: AttestedRow): string[] {
-  const { kid } = parse(row.jws.split(".", 1)[0] ?? "") ?? {};
+  const header = row.jws.slice(0, Math.max(0, row.jws.indexOf(".")));
+  if (header !== parsed.header) parsed = { header, kid: parse(header)?.kid };
+  const { kid } = parsed;
   const claims = readSignedClaims(row.jws);
   if (typeof kid !== "string" || claims === null) return ["jws"];
   const signed: Signed = { kid, ...claims };
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
 }
 
-/** Reads the claims of a JWS that are columns too, unverified. @returns null if a claim is missing */
+/** Reads the claims that the table repeats in columns. The JWS is not verified. @returns null if a claim is missing */
 export function readSignedClaims(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
   const { aud, sub, jti, iat, result, summary } = parse(payload) ?? {};
-  const { status, eligible } = ofStatement(summary) ?? ((result ?? {}) as Record<string, unknown>);
+  const { status, eligible } = resultOfStatement(summary) ?? ((result ?? {}) as Record<string, unknown>);
   const verificationId = sub ?? jti;
   if (typeof aud !== "string" || typeof verificationId !== "string" || typeof iat !== "number") return null;
   if (typeof status !== "string" || typeof eligible !== "boolean") return null;
   return { partnerId: aud, verificationId, issuedAt: iat, status, eligible };
 }
 
-/** Gets the status and verdict of a statement over a list. @returns null for other attestations */
-function ofStatement(summary: unknown) {
+/** Gets the status and verdict of a statement. @returns null if the attestation is not a statement */
+function resultOfStatement(summary: unknown) {
   if (typeof summary !== "object" || summary === null) return null;
   const { distinct, eligible } = summary as Record<string, unknown>;
   return { status: statementStatus, eligible: eligible === distinct };
@@ -56,12 +61,12 @@ function parse(part: string): Record<string, unknown> | null {
 
 type OpenedKeys = ReadonlyMap<string, KeyObject>;
 
-/** Opens public keys by their kid, for {@link findSignatureFault}. @param keys all keys that the service ever signed with */
+/** Imports public keys into a map by kid. @param keys all keys that the service ever signed with */
 export function importPublicKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[]): OpenedKeys {
   return new Map(keys.map(({ kid, jwk }) => [kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]));
 }
 
-/** Verifies the signature of an attestation. @returns what is wrong with it; null for a valid signature */
+/** Verifies the signature of an attestation. @returns the fault in words; null for a valid signature */
 export function findSignatureFault({ jws, kid }: AttestedRow, keys: OpenedKeys): string | null {
   const key = keys.get(kid);
   if (key === undefined) return "no key of this service signed it";

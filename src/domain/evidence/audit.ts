@@ -1,8 +1,8 @@
 /**
- * Audits the evidence log (decision D13.7). Two promises are checked:
- * 1. Each stored attestation is the logged one, and none is missing except those that retention has deleted.
- * 2. Each signed checkpoint up to the pinned one is stored, and fits the leaves.
- * The audit reads in blocks and writes nothing, so a service may run at the same time.
+ * Audits the evidence log (decision D13.7). The audit checks two promises:
+ * 1. Each stored attestation is the one that was logged, and only attestations that retention deleted are missing.
+ * 2. Each signed checkpoint up to the pinned one is stored, and its root follows from the leaves.
+ * The audit reads blocks of rows and writes nothing, so a service can run at the same time.
  */
 
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
@@ -32,11 +32,11 @@ import {
 
 type AuditFinding = {
   /**
-   * ATTESTATION: an attestation was changed, removed, inserted or moved. CHECKPOINT: a checkpoint is missing or does
-   * not fit. BEHIND: the database has lost what was signed for, and `serve` refuses it.
+   * ATTESTATION: an attestation was changed, removed, inserted or moved, or the retention note is forged. CHECKPOINT: a
+   * checkpoint, log or tile is missing or wrong. BEHIND: the database lacks answers that a checkpoint covers.
    */
   readonly what: "BEHIND" | "ATTESTATION" | "CHECKPOINT";
-  /** The index of the leaf, or the size of the checkpoint; null for other findings. */
+  /** The index of the leaf, or the number of leaves under the checkpoint; null for other findings. */
   readonly position: number | null;
   readonly verificationId: string | null;
   readonly says: string;
@@ -46,15 +46,15 @@ export type AuditResult = NonNullable<Awaited<ReturnType<typeof auditEvidenceLog
 
 type AuditDependencies = {
   readonly store: LogStore;
-  /** The pinned checkpoint, read before the database; null if none is pinned. */
+  /** The pinned checkpoint, which the caller reads before the database; null if none is pinned. */
   readonly pinned: string | null;
   readonly secrets: Pick<Secrets, "mac">;
   readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
-  /** Whether to verify every signature. The audit takes some twenty times as long then. */
+  /** True verifies every signature. The audit then takes about twenty times as long. */
   readonly allSignatures: boolean;
-  /** Waits until another process, which has pinned a checkpoint, has stored it too. */
+  /** Gives another process time to store the checkpoint that it has pinned. */
   readonly settle: () => Promise<void>;
-  /** Called after each block. @param total the number of all leaves */
+  /** Called after each block. @param done attestations audited so far @param total all attestations */
   onProgress(done: number, total: number): void;
 };
 
@@ -67,7 +67,7 @@ type Report = (
 
 const maxListed = 100;
 const checkpointsAtOnce = 256;
-/** How much earlier than the row before it a row may be issued, in seconds: nodes' clocks differ (decision D12.4). */
+/** Seconds by which a row may be issued before its predecessor, because nodes' clocks differ (decision D12.4). */
 const maxClockSkewSeconds = 120;
 
 /**
@@ -104,7 +104,7 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
     const upTo = Math.min(end, from + hashesPerTile);
     const read = (await store.attested(from + 1, upTo - from)).filter(({ id }) => id <= upTo);
     const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / hashesPerTile }]);
-    // Retention may delete rows during the audit. The note is read after the rows, so it names all that are missing.
+    // Retention may delete rows during the audit. The note is read after the rows, so it covers all deleted rows.
     if (read.length < upTo - from) await rows.readRetention();
     await checkpoints.readTo(upTo);
     let next = 0;
@@ -115,7 +115,7 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
       if (leaf !== undefined) tree.push(leaf);
       checkpoints.compare(index + 1, leaf?.length === bytesPerHash ? tree.root : null);
     }
-    // A row with a forged id may be far above the others. The audit does not visit the empty ids below that row.
+    // A forged id may be far above all others. The audit does not visit the unused ids below the forged id.
     if (read.length === 0 && from >= size) break;
     wrongTile ??= await findWrongTile(above.splice(0), store);
     onProgress(upTo, end);
@@ -135,12 +135,12 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
     /** The first hundred findings. `found` counts all. */
     findings,
     found,
-    /** False if no checkpoint is pinned: then an old copy of the database looks whole. */
+    /** False if no checkpoint is pinned, because an old copy of the database then passes the audit. */
     isPinned: pinned !== null || end === 0,
   };
 }
 
-/** Makes the check of promise 1. It compares each attestation with its leaf, and its columns with its JWS. */
+/** Creates the check of promise 1: it compares each attestation with its leaf, and each column with the JWS. */
 function createRowCheck(
   { store, keys, allSignatures }: AuditDependencies,
   { log, size, signed, report }: { log: Log | undefined; size: number; signed: number; report: Report },
@@ -149,7 +149,7 @@ function createRowCheck(
   let issuedBefore = Number.NEGATIVE_INFINITY;
   const opened = importPublicKeys(keys);
 
-  /** Verifies the signature of an attestation that no checkpoint covers, or whose time is out of order. */
+  /** Verifies the signature if `allSignatures`, if no checkpoint covers the row, or if its time is out of order. */
   function forgeryOf(index: number, row: AttestedRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
@@ -158,7 +158,7 @@ function createRowCheck(
     return findSignatureFault(row, opened);
   }
 
-  function wrongIn(index: number, row: AttestedRow, leaf: Uint8Array | undefined): string | null {
+  function describeFault(index: number, row: AttestedRow, leaf: Uint8Array | undefined): string | null {
     compared++;
     if (leaf !== undefined && !isSameHash(leafHashOf(row.jws), leaf))
       return "does not fit its leaf: it was changed, or one was removed or inserted here";
@@ -168,7 +168,7 @@ function createRowCheck(
     return forgery === null ? null : `was inserted: ${forgery}`;
   }
 
-  function missing(index: number, leaf: Uint8Array | undefined): string | null {
+  function describeMissing(index: number, leaf: Uint8Array | undefined): string | null {
     if (index < position) {
       deleted++;
       return null;
@@ -187,7 +187,7 @@ function createRowCheck(
       report("ATTESTATION", null, "the retention note is not signed by the log");
     },
     check(index: number, row: AttestedRow | undefined, leaf: Uint8Array | undefined): void {
-      const says = row === undefined ? missing(index, leaf) : wrongIn(index, row, leaf);
+      const says = row === undefined ? describeMissing(index, leaf) : describeFault(index, row, leaf);
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
     },
@@ -197,7 +197,7 @@ function createRowCheck(
 
 type TileHash = TileAddress & { readonly root: Uint8Array };
 
-/** Finds the first stored tile without the right hash. Proofs are made from these tiles. */
+/** Finds the first stored tile that contradicts the leaves. Proofs are made from the stored tiles. */
 async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Promise<TileAddress | undefined> {
   for (const { level, position, root } of hashes) {
     const tile = { level, position: Math.floor(position / hashesPerTile) };
@@ -207,20 +207,20 @@ async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Prom
   return undefined;
 }
 
-/** Makes the check of promise 2. It compares each checkpoint with the leaves and with the checkpoint before it. */
+/** Creates the check of promise 2: it compares each checkpoint with the leaves and with the previous checkpoint. */
 function createCheckpointCheck(
   store: LogStore,
   { own, newest, report }: { own: readonly Log[]; newest: StoredCheckpoint | null; report: Report },
 ) {
   const counts = new Map<number, number>();
-  /** Checkpoints whose leaves the audit has not reached yet. */
+  /** Checkpoints over leaves that the audit has not reached yet. */
   const queue: Checkpoint[] = [];
   let before: StoredCheckpoint | null = null;
   let [isRead, lastGood, isBroken] = [newest === null, 0, false];
 
   const wrong = (size: number, says: string) => report("CHECKPOINT", size, says);
 
-  /** Checks that each new log up to `upToLog` begins with as many leaves as the last checkpoint before it covers. */
+  /** Checks that each later log, up to number `upToLog`, began with the leaves of the last earlier checkpoint. */
   function checkBeginnings(upToLog: number): void {
     for (const { number, origin, firstSize } of own)
       if (number > (before?.log ?? 1) && number <= upToLog && firstSize !== (before?.size ?? 0))
@@ -251,7 +251,7 @@ function createCheckpointCheck(
   }
 
   return {
-    /** Reads the checkpoints of up to `size` leaves, except those signed after the audit began. */
+    /** Reads the checkpoints over at most `size` leaves, except those that were signed after the audit began. */
     async readTo(size: number): Promise<void> {
       while (!isRead && newest !== null && (before?.size ?? 0) <= size) {
         const page = await store.after(before ?? { size: 0, log: 0 }, newest.size, checkpointsAtOnce);
@@ -260,7 +260,7 @@ function createCheckpointCheck(
         isRead = page.length < checkpointsAtOnce;
       }
     },
-    /** Compares the checkpoints at a size. @param rootOf computes the root; null if the last leaf is missing */
+    /** Compares the checkpoints over `size` leaves. @param rootOf gives the root; null if the last leaf is missing */
     compare(size: number, rootOf: (() => Uint8Array | undefined) | null): void {
       for (let one = queue[0]; one !== undefined && one.size <= size; one = queue[0]) {
         queue.shift();

@@ -1,7 +1,7 @@
 /**
  * Writes the evidence log. The leader appends a leaf for each committed attestation and signs checkpoints over the
- * leaves; commands sign checkpoints too. Two checkpoints cannot contradict each other: the root at a size follows from
- * the committed attestations, and a transaction decides which checkpoint is stored (decision D13.2).
+ * leaves. Commands sign checkpoints too. Two checkpoints cannot contradict each other: every root is computed from the
+ * committed attestations, and a transaction decides which checkpoint is stored (decision D13.2).
  */
 
 import { signCheckpoint, splitLogOrigin, type TreeHead } from "../../partner/log-checkpoint.ts";
@@ -35,13 +35,13 @@ import {
   readLeafHash,
 } from "./tree.ts";
 
-/** How many leaves one transaction appends. It takes a few milliseconds, for which the commits of calls wait. */
-const leavesOfCommit = 512;
-/** The most missing ids in a row that get leaves. A row with a forged id could otherwise need any number of leaves. */
-const maxMissing = 10_000;
+/** Maximum leaves of one transaction. The transaction takes a few milliseconds, while the commits of calls wait. */
+const maxLeavesPerCommit = 512;
+/** Maximum successive missing ids that get leaves. Without a limit, one forged id could require millions of leaves. */
+const maxMissingIds = 10_000;
 const maxAttempts = 20;
-/** A checkpoint's time is not earlier than that of the one before, unless that is more than a day in the future. */
-const longestAheadSeconds = 86_400;
+/** Maximum seconds by which a checkpoint's time stays ahead of the clock, so that the times do not go back. */
+const maxAheadSeconds = 86_400;
 
 type LogDependencies = {
   readonly store: LogStore;
@@ -50,7 +50,7 @@ type LogDependencies = {
   readonly clock: Clock;
   /** Called with the id of an attestation that was removed before it got a leaf. */
   readonly onMissing?: ((id: number) => void) | undefined;
-  /** Called if no checkpoint is pinned, so that the newest one of the database is trusted. */
+  /** Called if no checkpoint is pinned, and the writer therefore trusts the database's newest checkpoint. */
   readonly onUnpinned?: (() => void) | undefined;
 };
 
@@ -70,7 +70,7 @@ export function createLogWriter(dependencies: LogDependencies) {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       await reconcile();
       while ((await store.size()) < wanted && (await append()) > 0);
-      // On the disk now: the attestations and their leaves. After a kill the next run appends the next leaf.
+      // On the disk now: the attestations and their leaves. After a kill the next run appends the missing leaves.
 
       const [log, newest] = [(await store.logs()).at(-1), await readNewest(dependencies)];
       const size = await store.size();
@@ -79,10 +79,10 @@ export function createLogWriter(dependencies: LogDependencies) {
       const root = new Uint8Array(await computeRoot(size, store.tiles));
       const before = newest?.log === log.number ? newest.note : log.previous;
       const head = { origin: log.origin, size, root, extensions: [makePredecessorLine(before)] };
-      if (!(await hasGrown(dependencies, head))) continue;
-      const seconds = nextSeconds(newest, clock);
+      if (!(await extendsPinnedTree(dependencies, head))) continue;
+      const seconds = chooseNextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, decryptCheckpointKey(log, secrets));
-      // On the disk now: nothing more. A kill loses the note, which nobody has seen, and the next run signs again.
+      // On the disk now: no note. After a kill nobody has seen this note, and the next run signs another.
 
       if (!(await pinned.write(note))) continue;
       // On the disk now: the note, in log.checkpoint only. After a kill `tvs log audit` reports that the database lacks
@@ -92,15 +92,15 @@ export function createLogWriter(dependencies: LogDependencies) {
       if (await store.addCheckpoint(signed, newest)) return signed;
       // On the disk now: the note in log.checkpoint and in the database, where anybody may read it. A kill loses
       // nothing. If another process stored a checkpoint first, nobody has seen this note; the next attempt pins the
-      // other.
+      // stored one.
     }
-    throw tooBusy();
+    throw tooBusyError();
   }
 
   /**
-   * Refuses a database that has lost what was signed for. Otherwise pins the stored checkpoint or stores the pinned
-   * one, whichever is newer: another process may have stored one, or a killed process only pinned one. @throws TvsError
-   * LOG_BEHIND, STORE_CORRUPT
+   * Refuses a database that lacks answers which a checkpoint covers. Then pins the stored checkpoint or stores the
+   * pinned one, whichever is newer. Another process may have stored a newer one, or a killed process may only have
+   * pinned one. @throws TvsError LOG_BEHIND, STORE_CORRUPT
    */
   async function reconcile(): Promise<void> {
     const note = pinned.read();
@@ -109,7 +109,7 @@ export function createLogWriter(dependencies: LogDependencies) {
     if (note !== null && (newest === null || isEarlierCheckpoint(newest.note, note)))
       return storePinned(note, newest, dependencies);
     if (newest === null || newest.note === note) return;
-    if (!(await hasGrown(dependencies, requireCheckpointHead(newest.note)))) return;
+    if (!(await extendsPinnedTree(dependencies, requireCheckpointHead(newest.note)))) return;
     if (note === null) onUnpinned?.();
     await pinned.write(newest.note);
   }
@@ -117,18 +117,18 @@ export function createLogWriter(dependencies: LogDependencies) {
   return { append, checkpoint, reconcile };
 }
 
-/** Appends the leaves of the next attestations in one transaction. @returns their number; 0 at the end */
+/** Appends the leaves of the next attestations in one transaction. @returns their number; 0 if all have leaves */
 async function appendLeaves({ store, onMissing }: LogDependencies): Promise<number> {
   const size = await store.size();
-  const rows = await store.attested(size + 1, leavesOfCommit);
+  const rows = await store.attested(size + 1, maxLeavesPerCommit);
   const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0];
   if (last === 0) return 0;
-  if (first - size > maxMissing) {
+  if (first - size > maxMissingIds) {
     const message = "many attestations are missing from the evidence log; tvs log audit names the first";
     throw new TvsError("STORE_CORRUPT", message);
   }
   const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
-  const ids = Array.from({ length: Math.min(last - size, leavesOfCommit) }, (_, at) => size + 1 + at);
+  const ids = Array.from({ length: Math.min(last - size, maxLeavesPerCommit) }, (_, at) => size + 1 + at);
   const leaves = ids.map((id) => {
     const jws = jwsOf.get(id);
     return jws === undefined ? leafHashOfMissing(id) : leafHashOf(jws);
@@ -141,15 +141,15 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
   return leaves.length;
 }
 
-/** Chooses the time of the next checkpoint. It never goes back with the clock: the log would look backdated. */
-function nextSeconds(newest: StoredCheckpoint | null, clock: Clock): number {
+/** Chooses the next checkpoint's time in seconds. A time before the last checkpoint's would look backdated. */
+function chooseNextSeconds(newest: StoredCheckpoint | null, clock: Clock): number {
   const [last, now] = [(newest?.signedAt ?? 0) / 1000, Math.floor(clock.now() / 1000)];
-  return last - now > longestAheadSeconds ? now : Math.max(now, last);
+  return last - now > maxAheadSeconds ? now : Math.max(now, last);
 }
 
 /**
- * Reads and verifies the newest checkpoint of the database. Its time is the signed one: somebody who can write to the
- * database could change the column, and so choose the time of the next checkpoint.
+ * Reads and verifies the newest checkpoint of the database. `signedAt` comes from the signed note: whoever can write to
+ * the database could change the column, and so choose the time of the next checkpoint.
  * @throws TvsError STORE_CORRUPT if none of the register's logs signed the checkpoint
  */
 async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCheckpoint | null> {
@@ -164,10 +164,10 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
 }
 
 /**
- * Describes what a database has lost of the entries that were signed for. It writes nothing. `serve` refuses such a
- * database; `tvs doctor` and `tvs log audit` report the loss.
+ * Describes what a database has lost of the answers that checkpoints cover. `serve` refuses a database with a loss;
+ * `tvs doctor` and `tvs log audit` report the loss.
  * @param note the pinned checkpoint; null if none
- * @param dependencies `secrets` is null if the master key is not at hand ({@link isOwnLog})
+ * @param dependencies `secrets` is null if the caller has no master key ({@link isOwnLog})
  * @returns null if nothing is lost
  */
 export async function describeLostEntries(
@@ -180,24 +180,24 @@ export async function describeLostEntries(
   if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
   if (!isOwnLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
   if (figures.missing > 0) return `its newest ${figures.missing} attestations are missing`;
-  if (await isLastOther(store, figures.size)) return "its newest entry is another";
+  if (await isNewestReplaced(store, figures.size)) return "its newest entry is another";
   if (note === null || pinned === null) return null;
   const { origin, size } = pinned;
-  if (origin !== log.origin) return isSucceeded(pinned, logs, secrets) ? null : `it has no log ${origin}`;
+  if (origin !== log.origin) return isContinued(pinned, logs, secrets) ? null : `it has no log ${origin}`;
   const reached = figures.size + figures.waiting;
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
   if ((await verifyStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
-  // If leaves are missing that can still be appended, `refuseLoss` appends them and calls this function again.
+  // If only leaves are missing, `refuseLoss` appends them and calls this function again.
   if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
   return `its first ${size} entries are others`;
 }
 
 /**
- * Whether the newest leaf belongs to another attestation. SQLite reuses the ids of removed newest rows, so the ids
- * alone do not show that rows were removed.
+ * Whether the newest leaf is not the hash of the attestation with its id. SQLite reuses the ids of removed newest rows,
+ * so the ids alone do not show that rows were removed.
  */
-async function isLastOther(store: LogStore, size: number): Promise<boolean> {
+async function isNewestReplaced(store: LogStore, size: number): Promise<boolean> {
   const [row] = size === 0 ? [] : await store.attested(size, 1);
   // Retention may have deleted this row while later attestations wait for their leaves.
   if (row?.id !== size) return false;
@@ -205,8 +205,8 @@ async function isLastOther(store: LogStore, size: number): Promise<boolean> {
   return leaf === null || !isSameHash(leaf, leafHashOf(row.jws));
 }
 
-/** Whether a later log of this register names the pinned checkpoint, or a larger one of the same log. */
-function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
+/** Whether a later log of this register begins after the pinned checkpoint, or after a larger one of the same log. */
+function isContinued(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
     const previous = readCheckpointHead(log.previous);
     const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
@@ -215,15 +215,15 @@ function isSucceeded(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secre
 }
 
 /**
- * Refuses a database that has lost what was signed for, because nothing may be signed on top of it. After a power cut
- * the database may lack leaves that the pinned checkpoint covers. These are first appended from the attestations.
+ * Refuses a database that lacks answers which a checkpoint covers, because a later checkpoint could not fit. After a
+ * power cut the database may lack only leaves. The function first appends these from the attestations.
  * @throws TvsError LOG_BEHIND, STORE_CORRUPT
  */
 async function refuseLoss(note: string | null, dependencies: LogDependencies): Promise<void> {
   const { store } = dependencies;
   const refuse = async () => {
     const loss = await describeLostEntries(note, dependencies);
-    if (loss !== null) throw behind(loss);
+    if (loss !== null) throw behindError(loss);
   };
   await refuse();
   const [log, head] = [(await store.logs()).at(-1), readCheckpointHead(note)];
@@ -233,11 +233,11 @@ async function refuseLoss(note: string | null, dependencies: LogDependencies): P
 }
 
 /**
- * Whether a tree has grown out of the pinned tree of the same log.
+ * Proves that a tree extends the pinned tree of the same log.
  * @returns false if a larger tree was pinned since this tree was read, by this process or another
  * @throws TvsError LOG_BEHIND if the tree does not begin with the pinned tree
  */
-async function hasGrown({ store, pinned }: LogDependencies, { origin, size, root }: TreeHead) {
+async function extendsPinnedTree({ store, pinned }: LogDependencies, { origin, size, root }: TreeHead) {
   const kept = readCheckpointHead(pinned.read());
   if (kept === null || kept.origin !== origin) return true;
   if (kept.size > size) return false;
@@ -245,13 +245,13 @@ async function hasGrown({ store, pinned }: LogDependencies, { origin, size, root
     (hash) => new Uint8Array(hash),
   );
   const proof = { from: kept.size, to: size, fromRoot: kept.root, toRoot: root, hashes };
-  if (!(await isConsistent(proof))) throw behind(`its first ${kept.size} entries are others`);
+  if (!(await isConsistent(proof))) throw behindError(`its first ${kept.size} entries are others`);
   return true;
 }
 
 /**
  * Stores the pinned checkpoint, which the database lacks: a process was killed before it stored the checkpoint, or
- * somebody removed it. If earlier ones were removed too, an audit finds the gap.
+ * somebody removed the checkpoint. If earlier checkpoints were removed too, an audit finds the gap.
  */
 async function storePinned(note: string, newest: StoredCheckpoint | null, { store }: LogDependencies) {
   const [log, head] = [(await store.logs()).at(-1), requireCheckpointHead(note)];
@@ -270,7 +270,7 @@ async function storePinned(note: string, newest: StoredCheckpoint | null, { stor
 export const databaseBehindAdvice =
   "it is an old copy, or rows were lost: restore the newest backup, or accept the loss openly with tvs log new --accept-loss";
 
-function behind(loss: string): TvsError {
+function behindError(loss: string): TvsError {
   return new TvsError(
     "LOG_BEHIND",
     `the database is behind its evidence log: ${loss}: ${databaseBehindAdvice}`,
@@ -280,8 +280,8 @@ function behind(loss: string): TvsError {
 /** How often the leader looks for new attestations, in milliseconds. */
 const pollIntervalMs = 1_000;
 /** The time between two checkpoints while there are new attestations, in milliseconds. */
-const signMs = 30_000;
-type Building = {
+const checkpointIntervalMs = 30_000;
+type LogBuildingDependencies = {
   readonly writer: LogWriter;
   readonly store: LogStore;
   readonly clock: Clock;
@@ -289,22 +289,22 @@ type Building = {
 };
 
 /**
- * Appends leaves and signs checkpoints, as the leader. When it stops, it signs a last checkpoint over everything.
- * @returns a function that stops the work
+ * Starts the leader's work, which appends leaves and signs checkpoints.
+ * @returns a function that stops the work and signs a last checkpoint over all leaves
  */
-export function startLogBuilding({ writer, store, clock, onError }: Building) {
+export function startLogBuilding({ writer, store, clock, onError }: LogBuildingDependencies) {
   let signedAt = Number.NEGATIVE_INFINITY;
 
   async function look(isStopped: () => boolean): Promise<void> {
     for (;;) {
       const figures = await store.figures();
       if (isStopped() || figures === null) return;
-      if (figures.waiting >= leavesOfCommit) {
+      if (figures.waiting >= maxLeavesPerCommit) {
         await runAndPause(() => writer.append());
         continue;
       }
       // The absolute value is compared, so that a clock that was set back does not delay the next checkpoint.
-      if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < signMs) return;
+      if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < checkpointIntervalMs) return;
       signedAt = clock.now();
       await runAndPause(() => writer.checkpoint());
     }
@@ -318,14 +318,14 @@ export function startLogBuilding({ writer, store, clock, onError }: Building) {
   };
 }
 
-/** Finds the size of the largest sound tree: a checkpoint covers it, and its leaves and newest row are right. */
-async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
+/** Finds how many leaves are proven: a checkpoint has their root, and the newest row that is left fits its leaf. */
+async function findProvenSize({ store, secrets }: LogDependencies): Promise<number> {
   const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
   let end = Math.min(await store.lastId(), await store.size());
-  // New rows may have the ids of removed rows.
+  // The ids of removed rows may belong to new rows.
   for (; end > 0; end--) {
     const [row] = await store.attested(end, 1);
-    if (row?.id === end && !(await isLastOther(store, end))) break;
+    if (row?.id === end && !(await isNewestReplaced(store, end))) break;
   }
   for (let one = await store.before({ size: end + 1, log: 0 }); one !== null; one = await store.before(one)) {
     const opened = await verifyStoredCheckpoint(one, own);
@@ -335,11 +335,11 @@ async function soundSize({ store, secrets }: LogDependencies): Promise<number> {
 }
 
 /**
- * Begins a new log over the sound part of the tree. It names the last known checkpoint of the present log. One
+ * Begins a new log over the proven leaves. The new log names the last known checkpoint of the present log. One
  * transaction stores the new log, destroys the present log's private key, cuts the tree, and stores a retention note
  * signed by the new log.
- * @param reason why, for everybody who reads the log
- * @throws TvsError STORE_BUSY if other processes sign each time
+ * @param reason the reason, for everybody who reads the log
+ * @throws TvsError STORE_BUSY if other processes store checkpoints during each attempt
  */
 export async function beginNextLog(
   dependencies: LogDependencies & { readonly secrets: Secrets; readonly issuer: string },
@@ -357,15 +357,15 @@ export async function beginNextLog(
     const previous = isStoredLast ? newest.note : note;
     const number =
       1 + Math.max(before?.number ?? 0, splitLogOrigin(readCheckpointHead(previous)?.origin ?? "").number);
-    const firstSize = await soundSize(dependencies);
+    const firstSize = await findProvenSize(dependencies);
     const log = createLog(dependencies, { number, reason, previous, firstSize });
     const deleted = before && retention !== null ? await verifyRetentionNote(retention, before) : null;
     const renewed = deleted === null ? null : await signRetentionNote(deleted, log, secrets);
     if (await store.begin(log, state, renewed)) return log;
   }
-  throw tooBusy();
+  throw tooBusyError();
 }
 
-function tooBusy(): TvsError {
+function tooBusyError(): TvsError {
   return new TvsError("STORE_BUSY", "other processes sign for the evidence log all the time; try again");
 }

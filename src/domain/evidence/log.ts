@@ -1,4 +1,4 @@
-/** The logs of a register (D13.1): names, keys, the links and verification of checkpoints, and the public proofs. */
+/** Creates a register's logs and their keys, links and verifies checkpoints, and makes the public proofs (D13.1). */
 
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
@@ -22,7 +22,7 @@ export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
 /** The proof that a leaf is in a checkpoint's tree: index, tree size, audit path, and the checkpoint's signed note. */
 export type LeafInclusionProof = NonNullable<Awaited<ReturnType<EvidenceReader["inclusion"]>>>;
 
-/** Makes a log's name from the issuer without its scheme. It has no space and no plus sign (C2SP signed-note). */
+/** Makes a log's name from the issuer's URL, without scheme, spaces and plus signs (C2SP signed-note). */
 export function logOriginOf(issuer: string, number: number): string {
   const { host, pathname } = new URL(issuer);
   const name = `${host}${pathname.replace(/\/+$/, "")}`.replaceAll("+", "%2B");
@@ -36,7 +36,7 @@ export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publi
 
 /**
  * Decrypts a log's private key.
- * @throws TvsError REFUSED if the log has ended, because the beginning of the next log destroys the key, MASTER_KEY_WRONG
+ * @throws TvsError MASTER_KEY_WRONG; REFUSED if the log has ended, because beginning the next log destroys the key
  */
 export function decryptCheckpointKey(
   { sealed, origin, publicKey }: Log,
@@ -57,15 +57,15 @@ function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) 
 }
 
 /**
- * Whether a process with the master key began this log, and not somebody who can only write to the database.
- * @param secrets null if the master key is not at hand: then every log is accepted
+ * Whether a process with the master key began this log. Whoever can only write to the database cannot.
+ * @param secrets null if the caller has no master key: then every log is accepted
  */
 export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
   return secrets === null || areBytesEqual(macOf(log, secrets), log.mac);
 }
 
 export function createLog(
-  { secrets, issuer, clock }: Beginning,
+  { secrets, issuer, clock }: LogCreation,
   begun: Pick<Log, "number" | "reason" | "previous" | "firstSize">,
 ): Log {
   const origin = logOriginOf(issuer, begun.number);
@@ -78,16 +78,16 @@ export function createLog(
   return { ...log, sealed, mac: macOf(log, secrets) };
 }
 
-const linkName = "previous ";
+const predecessorPrefix = "previous ";
 
 /** Makes a checkpoint's extension line with the hash of its predecessor. @param note the predecessor; null if none */
 export function makePredecessorLine(note: string | null): string {
-  return `${linkName}${hash("sha256", note ?? "", "base64")}`;
+  return `${predecessorPrefix}${hash("sha256", note ?? "", "base64")}`;
 }
 
 /** Finds a checkpoint's extension line with the hash of its predecessor. */
 export function findPredecessorLine({ extensions = [] }: Pick<TreeHead, "extensions">): string | undefined {
-  return extensions.find((line) => line.startsWith(linkName));
+  return extensions.find((line) => line.startsWith(predecessorPrefix));
 }
 
 /** Reads a checkpoint without verifying it. @returns null if the note is not a checkpoint */
@@ -111,10 +111,10 @@ export function isEarlierCheckpoint(note: string, other: string): boolean {
   return logs < 0 || (logs === 0 && one.size < another.size);
 }
 
-/** A leader signs a checkpoint every 30 seconds. After this many milliseconds it evidently cannot write or sign. */
+/** Milliseconds without a new checkpoint that count as late. A working leader signs one every 30 seconds. */
 const lateCheckpointMs = 5 * 60_000;
 
-/** Computes how long (ms) the oldest uncovered attestation has waited for a checkpoint. @returns null if that is normal */
+/** Computes how long (ms) an attestation has waited for a checkpoint. @returns null if the wait is normal */
 export function checkpointDelayOf({ uncoveredSince }: LogFigures, now: number): number | null {
   if (uncoveredSince === null || now - uncoveredSince < lateCheckpointMs) return null;
   return now - uncoveredSince;
@@ -129,10 +129,10 @@ export function leafHashPrefixOf(leafHash: Uint8Array): number {
   return Buffer.from(leafHash.buffer, leafHash.byteOffset, leafHash.length).readUIntBE(0, 6);
 }
 
-type Beginning = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
+type LogCreation = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
 
-/** Begins the first log if the register has none. If that log has no leaf, a new issuer replaces it by another log. */
-export async function ensureLog({ store, ...beginning }: Beginning & { store: LogStore }): Promise<void> {
+/** Begins the first log if the register has none. Replaces an empty first log if the issuer has changed. */
+export async function ensureLog({ store, ...beginning }: LogCreation & { store: LogStore }): Promise<void> {
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === logOriginOf(beginning.issuer, 1);
   if (found !== undefined && (isNamed || found.number > 1 || (await store.size()) > 0)) return;
@@ -142,7 +142,7 @@ export async function ensureLog({ store, ...beginning }: Beginning & { store: Lo
 
 /** Creates the reader of the log's public part: keys, checkpoints and proofs. */
 export function createEvidenceReader(store: LogStore) {
-  async function find(wanted: Uint8Array): Promise<number | null> {
+  async function findLeafIndex(wanted: Uint8Array): Promise<number | null> {
     for (const id of await store.withPrefix(leafHashPrefixOf(wanted))) {
       const leaf = await readLeafHash(id - 1, store.tiles);
       if (leaf !== null && isSameHash(leaf, wanted)) return id - 1;
@@ -155,18 +155,18 @@ export function createEvidenceReader(store: LogStore) {
     newest: store.newest,
     /**
      * Proves that a leaf is in the log.
-     * @param size of a stored checkpoint; by default of the smallest one that covers the leaf
+     * @param size the size of a stored checkpoint; by default the smallest one that covers the leaf
      * @returns null if no leaf has this hash, or no such checkpoint covers the leaf
      */
     async inclusion(leafHash: Uint8Array, size?: number) {
-      const index = await find(leafHash);
+      const index = await findLeafIndex(leafHash);
       if (index === null || (size !== undefined && size <= index)) return null;
       const checkpoint = await store.covering(size ?? index + 1);
       if (checkpoint === null || (size !== undefined && checkpoint.size !== size)) return null;
       const hashes = await makeInclusionProof(index, checkpoint.size, store.tiles);
       return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
     },
-    /** Proves that a tree begins with an earlier one, 1 ≤ from ≤ to. @returns null if no checkpoint covers `to` */
+    /** Proves that tree `to` extends tree `from` (sizes, 1 ≤ from ≤ to). @returns null if no checkpoint covers `to` */
     async consistency(from: number, to: number): Promise<Uint8Array[] | null> {
       const newest = await store.newest();
       return newest === null || to > newest.size ? null : makeConsistencyProof(from, to, store.tiles);
@@ -176,7 +176,7 @@ export function createEvidenceReader(store: LogStore) {
 
 /**
  * Verifies a stored checkpoint with the key of its own log.
- * @returns null if that key has not signed it, or its size is not that of its row
+ * @returns null if that key has not signed the note, or the sizes in the note and the row differ
  */
 export async function verifyStoredCheckpoint(
   { log, size, note }: Pick<StoredCheckpoint, "log" | "size" | "note">,

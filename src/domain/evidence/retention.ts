@@ -1,7 +1,7 @@
 /**
- * Deletes old attestations (decision D13.9): the oldest first, up to the first that is too new or that the pinned
- * checkpoint does not prove to be unchanged. The same transaction stores a retention note, signed by the log: all rows
- * before position N were deleted. So the audit reports a missing row only at or after N.
+ * Deletes old attestations, the oldest first (decision D13.9). Deletion stops at the first that is too new, or that the
+ * pinned checkpoint does not prove to be unchanged. The same transaction stores a retention note, signed by the log:
+ * all rows before position N were deleted. So the audit reports a missing row only from N on.
  */
 
 import { Buffer } from "node:buffer";
@@ -22,34 +22,34 @@ import { hashesPerTile, leafHashOf, leafHashOfMissing, readProvenLeaves, tileHas
 
 const dayMs = 86_400_000;
 /** A year is 366 days here, so that nothing is deleted a day early. */
-const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
+const msOfUnit: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
 export const foreverRetention = "forever";
 
-/** The shortest retention in ms: `tvs teachers revoke` lists the partners that got VALID in the last 90 days. */
-const leastRetentionMs = 90 * dayMs;
+/** Shortest retention in ms, because `tvs teachers revoke` lists the partners that got VALID in the last 90 days. */
+const minRetentionMs = 90 * dayMs;
 
-/** Reads a retention: `forever`, or such as `3650d` or `7y`. @returns ms; null: forever @throws TvsError CONFIG_INVALID */
+/** Parses a retention: `forever`, `3650d`, `7y`. @returns ms; null for `forever` @throws TvsError CONFIG_INVALID */
 export function parseRetention(text: string): number | null {
   if (text === foreverRetention) return null;
   const match = /^(\d{1,5})([dy])$/.exec(text);
-  const ms = match === null ? 0 : Number(match[1]) * (unitMs[match[2] ?? "d"] ?? 0);
-  if (ms >= leastRetentionMs) return ms;
-  const message = `--keep-attestations (TVS_KEEP_ATTESTATIONS) must be forever, or at least ${leastRetentionMs / dayMs}d, such as 3650d or 7y`;
+  const ms = match === null ? 0 : Number(match[1]) * (msOfUnit[match[2] ?? "d"] ?? 0);
+  if (ms >= minRetentionMs) return ms;
+  const message = `--keep-attestations (TVS_KEEP_ATTESTATIONS) must be forever, or at least ${minRetentionMs / dayMs}d, such as 3650d or 7y`;
   throw new TvsError("CONFIG_INVALID", message);
 }
 
-/** The setting with the retention, in the form that `parseRetention` reads. */
+/** Name of the setting that stores the retention as text for {@link parseRetention}. */
 export const retentionSettingName = "keep_attestations";
-/** The setting with a MAC of the retention: only an operator with the master key decides what is deleted. */
+/** Name of the setting with the retention's MAC. Only an operator with the master key can decide what is deleted. */
 export const retentionMacSettingName = "keep_attestations_mac";
 
-/** Makes both settings of a retention: its text and its MAC. */
+/** Makes the two settings that store a retention: its text and its MAC. */
 export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac">): Record<string, string> {
   const tag = Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
   return { [retentionSettingName]: retention, [retentionMacSettingName]: tag };
 }
 
-/** Reads the stored retention. `isAuthentic`: its MAC is right, so somebody with the master key has set it. */
+/** Reads the stored retention. `isAuthentic`: the MAC proves that somebody with the master key set the retention. */
 export function readRetentionSetting(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
   const retention = stored.get(retentionSettingName) ?? foreverRetention;
   const tag = retentionSettings(retention, secrets)[retentionMacSettingName] ?? "";
@@ -57,31 +57,31 @@ export function readRetentionSetting(stored: ReadonlyMap<string, string>, secret
   return { retention, isAuthentic };
 }
 
-/** What retention has deleted: the first `position` attestations, all issued before `issuedBefore` (in seconds). */
-type Deleted = { readonly position: number; readonly issuedBefore: number };
+/** The deleted range: the first `position` attestations, all issued before `issuedBefore` (Unix seconds). */
+type DeletedRange = { readonly position: number; readonly issuedBefore: number };
 
-/** The first line of a retention note. No log has this name, so the note cannot be used as a checkpoint. */
-const firstLine = "tvs/v1/retention";
+/** First line of a retention note. No log has this name, so the note cannot be used as a checkpoint. */
+const noteTitle = "tvs/v1/retention";
 
 export async function signRetentionNote(
-  { position, issuedBefore }: Deleted,
+  { position, issuedBefore }: DeletedRange,
   log: Log,
   secrets: Pick<Secrets, "open">,
 ): Promise<string> {
-  const text = [firstLine, log.origin, position, issuedBefore].map((line) => `${line}\n`).join("");
+  const text = [noteTitle, log.origin, position, issuedBefore].map((line) => `${line}\n`).join("");
   const key = decryptCheckpointKey(log, secrets);
   const keyId = await keyIdOf(log.origin, signatureTypes.plain, key.publicKey);
   const signature = new Uint8Array(await key.sign(new TextEncoder().encode(text)));
   return formatNote(text, [{ name: log.origin, keyId, signature }]);
 }
 
-/** Verifies a retention note. @returns null if this log has not signed it, so that it excuses no missing row */
-export async function verifyRetentionNote(note: string, log: Log): Promise<Deleted | null> {
+/** Verifies a retention note. @returns null if this log has not signed the note */
+export async function verifyRetentionNote(note: string, log: Log): Promise<DeletedRange | null> {
   const signed = readNote(note);
   if (signed instanceof Refusal) return null;
   const [first, origin, ...counts] = signed.text.split("\n");
   const [position = null, issuedBefore = null] = counts.map(parseDecimalCount);
-  if (first !== firstLine || origin !== log.origin || counts.length !== 3) return null;
+  if (first !== noteTitle || origin !== log.origin || counts.length !== 3) return null;
   const [line] = signed.signatures;
   if (position === null || issuedBefore === null || line === undefined) return null;
   const bytes = new TextEncoder().encode(signed.text);
@@ -101,7 +101,7 @@ async function readDeleted(store: LogStore) {
 
 export type RetentionState = Awaited<ReturnType<typeof readRetentionState>>;
 
-/** Reads the time before which attestations may be missing (`from`, ms; null if none is deleted), and the retention. */
+/** Reads the retention, and `from`: attestations before this time (ms) may be missing; null if none was deleted. */
 export async function readRetentionState({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSettingName) ?? foreverRetention;
   const found = await readDeleted(evidence).catch(() => null);
@@ -109,13 +109,13 @@ export async function readRetentionState({ settings, evidence }: Pick<Retaining,
   return { from, retention };
 }
 
-/** How far the time in an id may be ahead of the signed time, in ms: ids keep growing if a clock is set back. */
-const idAheadMs = dayMs;
+/** Maximum ms by which an id's time is ahead of the signed time. Ids keep growing when a clock is set back. */
+const maxIdAheadMs = dayMs;
 
 /** Whether retention may have deleted an attestation. @param id the id of the verification or of the request */
 export function isPossiblyDeleted({ from }: RetentionState, id: string): boolean {
   const at = timeOfUuid(id);
-  return from !== null && at !== null && at < from + idAheadMs;
+  return from !== null && at !== null && at < from + maxIdAheadMs;
 }
 
 /** Describes which attestations were deleted, for output that may lack them. */
@@ -132,21 +132,21 @@ type Retaining = {
   readonly clock: Clock;
 };
 
-type Step = {
+type PruningStep = {
   readonly deleted: number;
   /** Whether nothing more can be deleted at present. */
   readonly isOver: boolean;
-  /** The id at which retention stops: an old attestation that the pinned checkpoint does not prove; null if none. */
+  /** The id of the first old attestation that the pinned checkpoint does not prove; null if all are proven. */
   readonly held: number | null;
 };
 
-/** How many rows about people of deleted statements one transaction deletes. */
+/** Maximum rows of `statement_people` that one transaction deletes. */
 const peopleInStep = 256;
 
 /**
  * Deletes attestations that are older than the retention. Each transaction takes a millisecond or two. A pause of the
  * same length follows, so that the commits of calls get half of the time. After a kill the next run continues.
- * @returns the number of deleted attestations, and the id at which retention stopped ({@link Step.held})
+ * @returns the number of deleted attestations, and the id at which retention stopped ({@link PruningStep.held})
  * @throws TvsError STORE_CORRUPT if the setting has a wrong MAC, or the log has not signed the retention note
  */
 export async function pruneAttestations(retaining: Retaining, isStopped = () => false) {
@@ -163,7 +163,7 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
   }
   const before = Math.floor((clock.now() - keepMs) / 1000);
   for (let isOver = false; !isOver && !isStopped(); ) {
-    const step: Step = await runAndPause(() => pruneTile(retaining, before));
+    const step: PruningStep = await runAndPause(() => pruneTile(retaining, before));
     deleted += step.deleted;
     ({ isOver, held } = step);
   }
@@ -172,8 +172,8 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
   return { deleted, held };
 }
 
-/** Deletes the old attestations of one tile, the one with the first attestation that is not deleted yet. */
-async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<Step> {
+/** Deletes old attestations of one tile: the tile of the first attestation that is not deleted yet. */
+async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<PruningStep> {
   const over = { deleted: 0, isOver: true, held: null };
   const [found, head] = [await readDeleted(evidence), readCheckpointHead(pinned.read())];
   // The pinned checkpoint of an earlier log proves nothing here. The present log soon signs its first one.
@@ -202,19 +202,19 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
 
   const issuedBefore = Math.max(deleted.issuedBefore, before);
   const next = await signRetentionNote({ position, issuedBefore }, log, secrets);
-  // On the disk now: nothing more. After a kill the next run signs again.
+  // On the disk now: no new note. After a kill the next run signs again.
   if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
-  // On the disk now: the new note, and no row before its position. A kill earlier leaves the old rows and note.
+  // On the disk now: the new note, and no row before its position. An earlier kill leaves the old rows and note.
   const count = rows.filter(({ id }) => id <= position).length;
   return { deleted: count, isOver: position < tileEnd || position === head.size, held };
 }
 
-const pruneMs = 60_000;
+const pruneIntervalMs = 60_000;
 
 /**
  * Deletes old attestations once a minute.
  * @param dependencies `onPruned` is called with the number of deleted attestations, `onHeld` once for each id of {@link
- *   Step.held}, `onError` with an error; after an error the next run tries again
+ *   PruningStep.held}, `onError` with an error; after an error the next run tries again
  * @returns a function that stops the work after the present step
  */
 export function startAttestationPruning(
@@ -234,5 +234,5 @@ export function startAttestationPruning(
     if (step.deleted > 0) onPruned(step.deleted);
   }
 
-  return startRepeating(prune, { everyMs: pruneMs, onError });
+  return startRepeating(prune, { everyMs: pruneIntervalMs, onError });
 }

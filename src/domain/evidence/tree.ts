@@ -1,7 +1,7 @@
 /**
- * The Merkle tree of the evidence log (RFC 6962, section 2.1), stored in tiles. A tile has 256 hashes of one level. A
- * hash of the tile level above is the root over one full tile. So a proof reads a few tiles, however large the log is,
- * and an append changes only the last tile of each level (decision D13.1).
+ * The Merkle tree of the evidence log (RFC 6962, section 2.1), stored in tiles. A tile has 256 hashes of one level.
+ * Each hash in the level of tiles above is the root over one full tile. So a proof reads a few tiles, however large the
+ * log is, and an append changes only the last tile of each level (decision D13.1).
  */
 
 import { Buffer } from "node:buffer";
@@ -9,7 +9,7 @@ import { hash } from "node:crypto";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 
 export const bytesPerHash = 32;
-/** How many levels of the tree one level of tiles spans: a tile has 2^8 hashes. */
+/** Levels of the tree that one level of tiles spans. A tile has 2^8 hashes. */
 const tileHeight = 8;
 export const hashesPerTile = 2 ** tileHeight;
 
@@ -25,10 +25,10 @@ function sha256(bytes: string | Uint8Array): Uint8Array {
   return hash("sha256", bytes, "buffer");
 }
 
-/** Buffers for the input of each hash. They are reused, because an audit computes millions of hashes. */
+/** Inputs of the hash function. They are reused, because an audit computes millions of hashes. */
 const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(bytesPerHash)}`);
 const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(bytesPerHash)}`);
-const node = Buffer.alloc(1 + 2 * bytesPerHash, 1);
+const nodeInput = Buffer.alloc(1 + 2 * bytesPerHash, 1);
 
 function hashOfLeaf(leaf: Buffer, text: string): Uint8Array {
   leaf.set(sha256(text), leaf.length - bytesPerHash);
@@ -46,20 +46,20 @@ export function leafHashOfMissing(id: number): Uint8Array {
 }
 
 function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
-  node.set(left, 1);
-  node.set(right, 1 + bytesPerHash);
-  return sha256(node);
+  nodeInput.set(left, 1);
+  nodeInput.set(right, 1 + bytesPerHash);
+  return sha256(nodeInput);
 }
 
 /**
- * Finds the subtrees whose hashes make up a proof, from the bottom up: the siblings of each subtree on the way from the
- * root to the leaf before `end`.
- * @param stop ends the way at a subtree by returning the first part of the proof; null to continue
+ * Lists the subtrees whose hashes make up a proof, from the bottom up. The function walks from the root to the leaf
+ * before `end`, and takes the sibling of each subtree on its way.
+ * @param stop called at each subtree: null continues the walk, a list ends the walk and becomes the start of the proof
  */
 function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] | null): Range[] {
   const reached = stop(tree);
   if (reached !== null) return reached;
-  // The left half of a tree has as many leaves as the largest power of two below their number (RFC 6962).
+  // Of n leaves, the left half has the largest power of two below n (RFC 6962).
   let half = 1;
   while (half * 2 < tree.end - tree.start) half *= 2;
   const left = { start: tree.start, end: tree.start + half };
@@ -67,18 +67,18 @@ function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] 
   return end <= left.end ? [...siblingsTo(end, left, stop), right] : [...siblingsTo(end, right, stop), left];
 }
 
-/** A subtree's hash: the root over 2^within hashes of a tile, from `offset` on. */
-type SubtreeHash = TileAddress & { readonly offset: number; readonly within: number };
+/** A subtree's hash: the root over 2^heightInTile hashes of a tile, from hash number `offset` on. */
+type SubtreeHash = TileAddress & { readonly offset: number; readonly heightInTile: number };
 
 function subtreesOf({ start, end }: Range): SubtreeHash[] {
   const subtrees: SubtreeHash[] = [];
   for (let from = start; from < end; ) {
     let height = 0;
     while (2 ** (height + 1) <= end - from) height++;
-    const within = height % tileHeight;
-    const first = from / 2 ** (height - within);
+    const heightInTile = height % tileHeight;
+    const first = from / 2 ** (height - heightInTile);
     const [position, offset] = [Math.floor(first / hashesPerTile), first % hashesPerTile];
-    subtrees.push({ level: (height - within) / tileHeight, position, offset, within });
+    subtrees.push({ level: (height - heightInTile) / tileHeight, position, offset, heightInTile });
     from += 2 ** height;
   }
   return subtrees;
@@ -95,7 +95,7 @@ function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Arra
   return nodeHash(hashInTile(tile, offset, height - 1), hashInTile(tile, offset + half, height - 1));
 }
 
-/** Computes the hash of each range, and reads all tiles for it at once. @throws RangeError if a tile lacks a hash */
+/** Computes the hash of each range of leaves. Reads all tiles together. @throws RangeError if a tile lacks a hash */
 async function hashesOf(ranges: readonly Range[], read: TileReader): Promise<Uint8Array[]> {
   const parts = ranges.map(subtreesOf);
   const keyOf = ({ level, position }: TileAddress) => `${level} ${position}`;
@@ -103,11 +103,11 @@ async function hashesOf(ranges: readonly Range[], read: TileReader): Promise<Uin
   const tiles = await read(addresses);
   const tileOf = new Map(addresses.map((address, at) => [keyOf(address), tiles[at]]));
   const hashOf = (address: SubtreeHash) =>
-    hashInTile(tileOf.get(keyOf(address)) ?? new Uint8Array(), address.offset, address.within);
+    hashInTile(tileOf.get(keyOf(address)) ?? new Uint8Array(), address.offset, address.heightInTile);
   return parts.map((part) => part.map(hashOf).reduceRight((right, left) => nodeHash(left, right)));
 }
 
-/** Computes the root over the first `size` leaves (0: the hash of no bytes). @throws RangeError if a tile lacks a hash */
+/** Computes the root over the first `size` leaves, which may be none. @throws RangeError if a tile lacks a hash */
 export async function computeRoot(size: number, read: TileReader): Promise<Uint8Array> {
   if (size === 0) return sha256(new Uint8Array());
   const [root] = await hashesOf([{ start: 0, end: size }], read);
@@ -126,8 +126,8 @@ export async function hasRoot({ size, root }: SignedTree, read: TileReader): Pro
 
 /**
  * Makes the audit path of a leaf, from its sibling upwards (RFC 6962, 2.1.1).
- * @param index of the leaf, below `size`
- * @param size of the present tree or of an earlier one @throws RangeError if a tile lacks a hash
+ * @param index the leaf's index, below `size`
+ * @param size the number of leaves of the present tree or an earlier one @throws RangeError if a tile lacks a hash
  */
 export function makeInclusionProof(index: number, size: number, read: TileReader): Promise<Uint8Array[]> {
   const isLeaf = ({ start, end }: Range) => end - start === 1;
@@ -138,7 +138,7 @@ export function makeInclusionProof(index: number, size: number, read: TileReader
   );
 }
 
-/** Makes the proof that a tree begins with an earlier one (RFC 6962, 2.1.2), for 1 ≤ from ≤ to. */
+/** Makes the proof that the tree of `to` leaves extends that of `from` (RFC 6962, 2.1.2), for 1 ≤ from ≤ to. */
 export function makeConsistencyProof(from: number, to: number, read: TileReader): Promise<Uint8Array[]> {
   // The verifier knows the earlier root, so the proof omits it if it is the root of a subtree of the later tree.
   const stop = (subtree: Range) => (subtree.end !== from ? null : subtree.start === 0 ? [] : [subtree]);
@@ -152,7 +152,7 @@ export async function readLeafHash(index: number, read: TileReader): Promise<Uin
   return leaf.length === bytesPerHash ? leaf : null;
 }
 
-/** Gets one hash of a tile. @param index of the hash in its level @returns an empty array if the tile is too short */
+/** Gets one hash of a tile. @param index its index in the level @returns an empty array if the tile is too short */
 export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
   const offset = (index % hashesPerTile) * bytesPerHash;
   return tile.subarray(offset, offset + bytesPerHash);
@@ -161,8 +161,8 @@ export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
- * Reads a tile of leaves and proves that a signed tree contains them. Each full tile is compared with its hash in the
- * tile above. The signed root was computed from the last tile of each level.
+ * Reads a tile of leaves and proves that a signed tree contains them. The signed root proves the last tile of each
+ * level. Each full tile is compared with its hash in the tile above.
  * @returns the tile's leaves up to the size of the signed tree; null if they do not lead to the signed root
  */
 export async function readProvenLeaves(position: number, signed: SignedTree, read: TileReader) {
@@ -209,7 +209,7 @@ export async function appendToTree(size: number, leaves: readonly Uint8Array[], 
 }
 
 /**
- * Computes the roots of a tree that grows leaf by leaf. It keeps only the roots of its full subtrees in memory.
+ * Creates a builder that computes the root while leaves are added. It keeps only the roots of full subtrees in memory.
  * @param onTileRoot called with each hash of the tiles above the leaves, as soon as the hash is complete
  */
 export function createRootBuilder(onTileRoot: (address: TileAddress, root: Uint8Array) => void) {

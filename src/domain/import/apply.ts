@@ -13,19 +13,19 @@ import {
   type StagedRow,
 } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
-import { addRowLosses, noHoldings, sumHoldings } from "./losses.ts";
+import { addRowLosses, sumProtectedCounts, zeroCounts } from "./losses.ts";
 import { changesNothing, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
-/** Milliseconds for which a chunk's commit may hold the write lock. Few beside a service, whose writes must wait. */
+/** Time in milliseconds that one commit may hold the write lock: short beside a service, whose writes wait for it. */
 const lockMs = { alone: 2_000, besideService: 3 };
-/** Rows of the first chunk. Later chunks have as many rows as fit into `lockMs`, by the time of the last chunk. */
-const firstRows = 20;
-const minRows = 10;
+/** Rows of the first chunk. A later chunk has as many rows as the last commit could have written within `lockMs`. */
+const firstChunkRows = 20;
+const minChunkRows = 10;
 
 type ApplyContext = FileCheckInput & {
   readonly format: ImportFormat;
-  /** Rows of the file. */
+  /** The number of rows in the file, rejected rows included. */
   readonly rows: number;
   readonly maxChunkRows: number;
   readonly stop: AbortSignal | undefined;
@@ -36,13 +36,13 @@ type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
 
 /**
  * Writes the staged rows to the register in chunks. Each commit contains a chunk's rows, their events and the progress.
- * @returns the run after the last row
- * @throws TvsError REFUSED if another import has begun or `stop` is aborted, STORE_* with the number of applied rows
+ * @returns the run with the counts after the last row
+ * @throws TvsError REFUSED if another import has begun or `stop` is aborted, STORE_* if the store fails
  */
 export async function applyStagedRows(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
   const { imports, staging, maxChunkRows, stop, onRow, addIssues } = context;
   let run = begun;
-  let chunkRows = Math.min(firstRows, maxChunkRows);
+  let chunkRows = Math.min(firstChunkRows, maxChunkRows);
   const stopped = () =>
     `stopped after ${run.applied} of ${context.rows} rows; the same command applies the rest`;
   await imports.tune(true);
@@ -60,9 +60,9 @@ export async function applyStagedRows(begun: ImportRun, context: ApplyContext): 
       const isBeside = await imports.isBesideService();
       const target = isBeside ? lockMs.besideService : lockMs.alone;
       const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
-      chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minRows, fitting)));
-      // Pauses as long as the commit took, so that a service beside the import can write half of the time. Waits even
-      // for 0 ms, because a signal such as Ctrl-C is delivered only in a turn of the event loop.
+      chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minChunkRows, fitting)));
+      // Beside a service, pauses as long as the commit took, so that the service can write half of the time. The wait
+      // of 0 ms without a service lets the event loop deliver a signal such as Ctrl-C.
       await wait(isBeside ? heldMs : 0);
     }
   } catch (error) {
@@ -79,19 +79,19 @@ export function createSupersededError(row: number): TvsError {
 
 type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportTeacherAccess };
 
-/** Plans the writes of a chunk, from the records as its transaction reads them. */
+/** Plans a chunk's writes from the records that its transaction reads. They may have changed since the check. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
   const { calendar, clock, actor, announce, format, today } = context;
   const effects = await compareRowsWithRegister(rows, await findCurrent(rows, context), context);
   const writes: TeacherWrite[] = [];
   const refused: ImportIssue[] = [];
-  const lost = { ...noHoldings };
+  const lost = { ...zeroCounts };
   let { inserted, updated, unchanged, events } = run;
   for (const effect of effects) {
     const { line, before, content, changed, taken } = effect;
     if (taken.length > 0)
       refused.push(...taken.map((of) => createDuplicateIssue({ line, format, content }, of)));
-    else if (takesBack(effect, context.checkedAt))
+    else if (undoesNewerChange(effect, context.checkedAt))
       refused.push(addRegNoToIssue({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
     else if (changesNothing(effect)) unchanged++;
     else {
@@ -108,20 +108,21 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
   const next: ImportRun = {
     ...{ ...run, inserted, updated, unchanged, events },
     applied: rows.at(-1)?.seq ?? run.applied,
-    losses: losses === "allowed" ? losses : { ...losses, lost: sumHoldings([losses.lost, lost]) },
+    losses: losses === "allowed" ? losses : { ...losses, lost: sumProtectedCounts([losses.lost, lost]) },
   };
   return { writes, refused, next };
 }
 
 /** Whether a row would undo a revocation or deactivation that was made after the check of the file began. */
-function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
+function undoesNewerChange({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
-  // Looks at `set`: even if the operator's revocation would stay, its warning REVOCATION_KEPT can no longer be given.
+  // Checks `set`, because `content` keeps an operator's revocation. Such a row needs the warning REVOCATION_KEPT, which
+  // only the check of the file gives.
   const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 
-/** Reads the current records of rows. Licences that began or expired by their dates are announced to partners first. */
+/** Reads the rows' current records. With `announce`, first announces licences that began or expired by their dates. */
 async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,

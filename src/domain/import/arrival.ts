@@ -18,20 +18,21 @@ import {
 import { licenseWords, readLicenseStatus } from "./values.ts";
 import { isStatusColumnName, isWithdrawalWord, maxStatusWords } from "./words.ts";
 
-/** An unknown column or JSON member, which is not imported. */
+/** The name of an unknown column or JSON member, which is not imported. */
 type UnknownName = {
-  /** The column's name for messages. */
+  /** The name for messages: a substitute, such as `column 7`, if the name may be personal data. */
   readonly label: string;
-  /** The field that may be meant, if the name is a misspelling. */
+  /** The field whose name is probably misspelled; null if the name resembles no field's name. */
   readonly near: ImportField | null;
 };
 
+/** Names and lines that the reader of an extract collects. The lists are complete after the last row. */
 export type ExtractFindings = {
   readonly fields: ExtractField[];
   readonly unknown: UnknownName[];
-  /** The numbers of the lines with a table's totals, which are not imported. */
+  /** The line numbers of rows with a table's totals, which are not imported. */
   readonly totals: number[];
-  /** The columns that are not imported and that the mapping does not ignore, with their words. */
+  /** Columns that may hold unread licence statuses: unknown ones, and `license_status` if no mapping names it. */
   readonly unread: UnreadColumn[];
 };
 
@@ -42,40 +43,41 @@ export type ExtractSummary = {
   readonly unknown: readonly UnknownName[];
 };
 
-/** Why an extract seems incomplete: a misspelled column, a missing one, no licence column at first, or too few rows. */
+/** A sign that an extract is incomplete. `before` is the number of rows in the last import; null without one. */
 export type MissingPart =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }
+  /** The first extract of a register has no expiry dates, so that nobody would have a licence. */
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** Maximum typing errors in a name: two, and one for every four letters. So `pin` does not mean `nin`. */
-const maxSlips = 2;
-const lettersOfSlip = 4;
+/** A misspelled name has at most two typing errors, and at most one per four letters. So `pin` does not mean `nin`. */
+const maxTypos = 2;
+const lettersPerTypo = 4;
 const maxNameLength = 64;
 
-/** The fields that a name may misspell. A name like `license_status` is examined by its column's words instead. */
+/** Fields whose misspelled names are found. A misspelled `license_status` is found by the words in its column. */
 const fieldsByName = importFields
   .filter((field) => field !== "licenseStatus")
-  .map((field) => ({ field, known: normalizeName(columnOfField[field]) }));
+  .map((field) => ({ field, own: normalizeName(columnOfField[field]) }));
 
-/** Finds the field whose column name differs from `name` by few typing errors. @returns null if no field does */
+/** Finds the field of which `name` is probably a misspelling. @returns null if no field fits */
 export function findSimilarField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = normalizeName(name);
   const near = fieldsByName.find(
-    ({ known }) => editDistance(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
+    ({ own }) => editDistance(given, own) <= Math.min(maxTypos, Math.floor(own.length / lettersPerTypo)),
   );
   return near?.field ?? null;
 }
 
-/** Returns `name`, or `otherwise` if `name` may be a person's data, as in the first row of a file without a header. */
-export function redactLabel(name: string, otherwise: string): string {
+/** Returns `name`, or `substitute` if the name may be personal data, as in the first row of a file without a header. */
+export function redactLabel(name: string, substitute: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
-  return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
+  return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : substitute;
 }
 
-/** Lists what an extract lacks, in comparison with the last import. @param last null before the first import */
+/** Lists what an extract lacks compared with the last import. @param last null before the first import */
 export function listMissingParts(arrival: ExtractSummary, last: AppliedImport | null): MissingPart[] {
   const { rows, fields, unknown, format } = arrival;
   // `phone2` is a misspelled `phone` only in a file without the column `phone`.
@@ -83,7 +85,7 @@ export function listMissingParts(arrival: ExtractSummary, last: AppliedImport | 
     near === null || fields.has(near) ? [] : [{ label, near }],
   );
   const reported = new Set<ExtractField>(misspelled.map(({ near }) => near));
-  // Only an export of this register has the column `hidden`, and a file without the column hides or unhides nobody.
+  // The column `hidden` may be missing: only exports of this register have it, and a file without it unhides nobody.
   const lacks = (field: ExtractField) => field !== "hidden" && !fields.has(field) && !reported.has(field);
   const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
   const missing: MissingPart[] = misspelled.map(({ label, near }) => {
@@ -99,7 +101,7 @@ export function listMissingParts(arrival: ExtractSummary, last: AppliedImport | 
   return missing;
 }
 
-/** Whether a file is an export of this register. An export lacks NINs and contacts, so these must not be expected. */
+/** Whether a file is an export of this register. An export has no NINs and contacts, so no column counts as missing. */
 function isExport(fields: ExtractSummary["fields"]): boolean {
   const written: readonly ExtractField[] = [...exportFields, "profile"];
   return (
@@ -127,22 +129,22 @@ export type UnreadColumn = ReturnType<typeof createUnreadColumn>;
 const maxWordLength = 64;
 
 /**
- * @param label the column's name for messages
+ * @param label the column's name, or a substitute, for messages
  * @param isOwn whether the column is the register's own `license_status`, read without a mapping
  */
 export function createUnreadColumn(name: string, label: string, isOwn: boolean) {
   return {
     ...{ name, label, isOwn },
-    /** The number of rows of each word. */
+    /** The number of rows with each word. */
     words: new Map<string, number>(),
-    /** Whether some of the column's words were not counted, because `words` is limited. */
+    /** Whether `words` lacks some of the column's words, because its size is limited. */
     isTruncated: false,
-    /** Whether a word may mean a withdrawn licence, or in `license_status` is not a word of the register. */
+    /** Whether a word may mean a withdrawn licence or, in `license_status`, is not one of the register's words. */
     isSuspect: false,
   };
 }
 
-/** Counts a cell's word. After `maxStatusWords` different words only suspect ones are added. */
+/** Counts the word of a cell. After `maxStatusWords` different words, adds only words that may mean a withdrawal. */
 export function countColumnWord(column: UnreadColumn, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
@@ -159,20 +161,20 @@ export function countColumnWord(column: UnreadColumn, cell: string): void {
   words.set(word, (words.get(word) ?? 0) + 1);
 }
 
-/** Whether a column seems to say whose licence was withdrawn. Without it these teachers would be shown as licensed. */
-function isOverlooked({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumn): boolean {
+/** Whether a column seems to say whose licence was withdrawn. If it is not read, these teachers appear as licensed. */
+function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumn): boolean {
   return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusColumnName(name));
 }
 
 /**
  * Refuses a file if a column that is not read seems to say whose licence was withdrawn.
- * @throws TvsError INPUT_UNREADABLE with the column's words and the number of rows of each
+ * @throws TvsError INPUT_UNREADABLE with the column's words and the number of rows with each word
  */
 export function refuseUnreadStatusColumn(
   columns: readonly UnreadColumn[],
   { name, format }: { readonly name: string; readonly format: ImportFormat },
 ): void {
-  const column = columns.find(isOverlooked);
+  const column = columns.find(isWithdrawalColumn);
   if (column === undefined) return;
   const { label, isOwn } = column;
   const own = licenseWords.join(", ");
@@ -190,7 +192,7 @@ export function refuseUnreadStatusColumn(
   );
 }
 
-/** Lists a column's words, the most frequent first. Words that may be personal data are only counted. */
+/** Lists a column's words, the most frequent first. Words that may be personal data are counted but not shown. */
 function describeWords({ words, isTruncated }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);

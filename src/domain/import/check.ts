@@ -2,11 +2,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { ImportStaging } from "../../store/staging.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
-import { statusesBefore, statusesOn, transitions } from "../events.ts";
+import { diffStatuses, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import { type ImportFormat, labelOfField } from "./fields.ts";
 import type { ImportDependencies } from "./import.ts";
-import { addRowLosses, noHoldings } from "./losses.ts";
+import { addRowLosses, zeroCounts } from "./losses.ts";
 import {
   changesNothing,
   computeRowEffect,
@@ -18,9 +18,10 @@ import type { Extract } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, redactRegNo } from "./rows.ts";
 
-/** Rows that are checked together: one query reads the records of all of them. */
+/** Number of rows that are checked together. One query reads the stored records of all of them. */
 const chunkRows = 500;
 
+/** Input of the check of a file: the stores, the staging database and the import's options. */
 export type FileCheckInput = ImportDependencies & {
   readonly staging: ImportStaging;
   readonly addIssues: (issues: readonly ImportIssue[]) => void;
@@ -28,30 +29,30 @@ export type FileCheckInput = ImportDependencies & {
   readonly liftRevocations: boolean;
   /** When the check of the file began, in milliseconds since the epoch. */
   readonly checkedAt: number;
-  /** The date on which the licences of the rows are evaluated. */
+  /** The current date, for which the statuses of licences are computed. */
   readonly today: CalendarDate;
 };
 
-/** An accepted row, as the staging database keeps it until the whole file is checked. */
+/** An accepted row. The staging database keeps the row until the import has applied it. */
 export type StagedRow = RowEffect & {
-  /** The row's number among all rows of the file, rejected ones included, from 1. */
+  /** The row's number in the file, from 1. Rejected rows have numbers too. */
   readonly seq: number;
   readonly line: number;
 };
 
-/** The kind of an identifier that another row or teacher already has. */
+/** A field whose value may belong to only one teacher. */
 export type IdentifierKind = "regNo" | "tId" | "nin";
 
-/** The counts of a checked file: what it would change in the register. */
+/** Counts of a checked file: its rows and issues, and what an import would change in the register. */
 export type FileCheckCounts = Awaited<ReturnType<typeof checkFile>>;
 
 function createTally() {
   return {
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     ...{ rows: 0, rejected: 0, warnings: 0 },
-    /** Valid licences, verified certificates and revocations that the file would remove. */
-    lost: { ...noHoldings },
-    /** Teachers in accepted rows whose licence would be revoked after the import. */
+    /** The numbers of valid licences, verified certificates and revocations that the import would remove. */
+    lost: { ...zeroCounts },
+    /** The number of accepted rows whose teachers have a revoked licence after the import. */
     revoked: 0,
   };
 }
@@ -59,7 +60,7 @@ function createTally() {
 /**
  * Compares every row with earlier rows and with the register, and writes accepted rows to the staging database. Does
  * not change the register.
- * @param onRows is called after each reading of rows
+ * @param onRows is called for each group of rows that was read
  * @throws TvsError INPUT_UNREADABLE if the file cannot be read to its end
  */
 export async function checkFile(extract: Extract, context: FileCheckInput, onRows: () => void) {
@@ -80,7 +81,7 @@ export async function checkFile(extract: Extract, context: FileCheckInput, onRow
     noted = unknown.length;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks };
     await checkChunk(chunk, { ...context, tally, format: extract.format });
-    // Pauses as long as the check took: a service beside the import then has half of the processor time.
+    // Beside a service, pauses as long as the check took, so that the service gets half of the processor time.
     if (await imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const rows of extract.rows) {
@@ -108,7 +109,7 @@ async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckCont
   const issues: ImportIssue[] = [...remarks];
   const readable = rows.flatMap(({ line, patch, issues: found }, index) => {
     if (patch !== null) return [{ seq: firstSeq + index, line, patch, found }];
-    // Drops the warnings of a rejected row: they describe what its import would do, and it is not imported.
+    // Drops the warnings of a rejected row, because a warning describes what importing the row does.
     issues.push(...found.filter(isRejection));
     return [];
   });
@@ -129,7 +130,7 @@ async function checkChunk({ rows, firstSeq, remarks }: Chunk, context: CheckCont
     if (duplicate !== undefined) issues.push(createDuplicateIssue({ ...row, format }, duplicate));
     else {
       issues.push(...row.warnings);
-      count(row, context);
+      countEffect(row, context);
     }
   }
   const rejections = issues.filter(isRejection);
@@ -149,8 +150,8 @@ export async function findKnownTeachers(
 }
 
 /**
- * Computes the effect of each row.
- * @returns the rows with their effects; `taken` lists the new identifiers that another teacher of the register has
+ * Computes the effect of importing each row.
+ * @returns the rows with their effects; `taken` lists the kinds of new identifiers that another teacher already has
  */
 export async function compareRowsWithRegister<T extends RowWithPatch>(
   rows: readonly T[],
@@ -190,12 +191,12 @@ export function createDuplicateIssue(
   return addRegNoToIssue({ line, field: labelOfField(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
-/** Adds the registration number of the issue's row. Messages omit a number that may be personal data. */
+/** Adds a row's registration number to an issue. Messages do not show the number if it may be personal data. */
 export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue {
   return { ...issue, regNo: redactRegNo(regNo), identity: regNo };
 }
 
-function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
+function countEffect(row: RowEffect, { today, announce, tally }: CheckContext): void {
   const { before, content } = row;
   const { planned, lost } = tally;
   if (content.licenseRevokedOn !== null) tally.revoked++;
@@ -207,5 +208,5 @@ function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
   if (before === null) planned.inserted++;
   else planned.updated++;
   const after = statusesOn(content, today);
-  if (announce) planned.events += transitions(statusesBefore(before, after), after).length;
+  if (announce) planned.events += diffStatuses(statusesBefore(before, after), after).length;
 }

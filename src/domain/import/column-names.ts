@@ -2,7 +2,7 @@
 
 import { columnOfField, fieldOfColumnName, type ImportField, importFields, normalizeName } from "./fields.ts";
 
-/** Spellings of the same word, in one line. `otherNames` uses the first spelling of each line. */
+/** Each line has the spellings of one word. `otherNames` uses the first spelling. */
 const spellings = [
   "license lic licence licences licenses licensing licensure",
   "certificate cert certs certification",
@@ -29,12 +29,12 @@ const spellings = [
   "nin nationalid",
   "id identity identification",
 ].map((line) => line.split(" "));
-/** Words without meaning in a column's name, such as `of`. */
+/** Words that do not change the meaning of a column's name. */
 const stopWords = "of off the for in is and a an s".split(" ");
 
 type OtherNames = { readonly means: string; readonly mayMean?: string };
 
-/** Other systems' names of each field. The words of a name match in any order. A name in `mayMean` is ambiguous. */
+/** Names of each field in other systems. Words match in any order. A name in `mayMean` may also mean another field. */
 const otherNames: Readonly<Partial<Record<ImportField, OtherNames>>> = {
   regNo: {
     means: "registration number, registration id, registration code",
@@ -108,14 +108,14 @@ for (const [, { means, mayMean }] of phrases)
     if (!canonical.has(word)) canonical.set(word, word);
 for (const word of importFields.flatMap((field) => columnOfField[field].split("_")))
   if (!canonical.has(word)) canonical.set(word, word);
-/** Known words, the longest first: `issueddate` begins with `issued`, and not with `issue`. */
+/** Known words, the longest first, so that `issueddate` is split after `issued` and not after `issue`. */
 const vocabulary = [...canonical.keys()]
   .filter((word) => word.length > 1)
   .sort((a, b) => b.length - a.length);
 
 const maxLength = 48;
 
-/** Splits words that are written together, and returns the main spelling of each. @returns null if one is unknown */
+/** Splits words that are written together. @returns the first spelling of each word, or null if a word is unknown */
 function wordsOf(token: string): readonly string[] | null {
   const known = canonical.get(token);
   if (known !== undefined) return [known];
@@ -127,7 +127,7 @@ function wordsOf(token: string): readonly string[] | null {
   return null;
 }
 
-/** Converts a name to its words in alphabetical order. @returns null if the name has an unknown word */
+/** Converts a name to its words in alphabetical order. @returns null if the name is long or has an unknown word */
 function keyOf(name: string): string | null {
   if (name.length > maxLength) return null;
   const tokens = name
@@ -156,7 +156,7 @@ for (const [field, { means, mayMean }] of phrases) {
   }
 }
 
-/** The fields that a column's name may mean. `own` is the register's name, `perhaps` an ambiguous one. */
+/** The fields that a column's name may mean. "own": a name of the register; "known": of another system. */
 type NameReading =
   | { readonly kind: "own" | "known"; readonly field: ImportField }
   | { readonly kind: "perhaps"; readonly fields: readonly ImportField[] }
@@ -181,14 +181,14 @@ const last = /^(?:teachers?)?(?:sur|last|family)names?$/;
 /** The result of {@link findNamePart} for a column of surnames. */
 export const surnamePosition = 2;
 
-/** Finds which part of a person's name a column has: 0 first name, 1 middle name, 2 surname. @returns null if none */
+/** Finds which part of a person's name a column holds: 0 first name, 1 middle name, 2 surname. @returns null if none */
 export function findNamePart(name: string): number | null {
   const letters = normalizeName(name).replace(/[^\p{L}]/gu, "");
   const position = [given, between, last].findIndex((pattern) => pattern.test(letters));
   return position < 0 ? null : position;
 }
 
-/** Whether a column's name suggests private data, or dates such as a birthday that the register does not store. */
+/** Whether a column's name suggests private data, or data that the register does not store, such as birthdays. */
 export function isPrivateOrUnstoredColumn(name: string): boolean {
   return /birth|\bd\.?o\.?b\b|appoint|employ|retire|promot|graduat|resum|posting|payment|paid|enrol|\bkin\b|address|bvn|\bbank|account|salary|password|religion|health|disab|marital|gender|\bsex\b|tribe/i.test(
     name.replaceAll("_", " "),

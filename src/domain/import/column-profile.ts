@@ -1,4 +1,4 @@
-/** Counts the kinds of values in each column of a table, to recognise the column. */
+/** Counts the kinds of values in a table's columns. `tvs teachers map` finds each column's field by these counts. */
 
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
@@ -16,8 +16,8 @@ const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
   isRegisterWord(field, cell) || guessRegisterWord(field, cell) !== undefined;
 
-/** By field: a name for its values in messages, and a test whether a cell may be such a value. */
-export const valueKinds: Readonly<
+/** For each field: the name of its values in messages, and a test whether a cell may be such a value. */
+export const valueTests: Readonly<
   Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
 > = {
   regNo: { called: "registration numbers of four segments", fits: (cell) => canonicalRegNo(cell) !== null },
@@ -37,13 +37,13 @@ export const valueKinds: Readonly<
   certificateStatus: { called: "states of a certificate", fits: isWordOf("certificateStatus") },
   licenseStatus: { called: "states of a licence", fits: isWordOf("licenseStatus") },
 };
-const lookedFor = importFields.filter((field) => valueKinds[field] !== undefined);
+const lookedFor = importFields.filter((field) => valueTests[field] !== undefined);
 
 const readers = knownDateForms.map((form) => ({ form, read: createDateReader(form) }));
 /** A spreadsheet's date between 1954 and 2064, as the number of days since 1900. */
 const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 
-/** The number of dates that a form can read. `onlyAt` is the line of the first date that no other form can read. */
+/** The number of dates that one form can read. `onlyAt` is the line of the first date that no other form can read. */
 type FormCount = { count: number; onlyAt: number | null };
 
 export type CountedValue = { readonly text: string; count: number };
@@ -55,26 +55,25 @@ const maxWordLength = 40;
 const maxStatusLength = 64;
 const maxKept = 20;
 
-/** @param position the number of the column in the table, from 1 */
+/** Creates a profile without cells. @param position the number of the column in the table, from 1 */
 export function createColumnProfile(name: string, position: number) {
   return {
     ...{ name, position, filled: 0, shortened: 0 },
-    /** The number of dates written YYYY-MM-DD. */
     isoDates: 0,
-    /** By field: the number of cells that may be a value of the field. */
+    /** For each field: the number of cells that may be a value of the field. */
     fitting: new Map(lookedFor.map((field) => [field, 0])),
     forms: new Map<string, FormCount>(),
-    /** The column's values by normalised spelling; null for a column of more than `maxWords` or of long values. */
+    /** The different values, by normalised spelling; null if a value is long or there are more than `maxWords`. */
     words: new Map() as Map<string, CountedValue> | null,
     /** Dates that mean "no date", such as 0000-00-00. They are not counted in `forms`. */
     never: new Map<string, CountedValue>(),
     /** Words that mean a withdrawn licence, such as REVOKED. */
     withdrawn: new Map<string, CountedValue>(),
-    /** Words for an empty cell, such as NULL. */
+    /** Words that mean an empty cell, such as NULL. */
     nulls: new Map<string, CountedValue>(),
     /** The number of damaged cells, by kind of damage. */
     suspects: new Map<DamageKind, number>(),
-    /** The earliest and the latest date, among those that only one form can read. */
+    /** The earliest and the latest unambiguous date; null if the column has none. */
     span: null as { readonly first: string; readonly last: string } | null,
   };
 }
@@ -83,7 +82,7 @@ export function addCellToProfile(profile: ColumnProfile, cell: string, line: num
   if (cell === "") return;
   profile.filled++;
   for (const field of lookedFor)
-    if (valueKinds[field]?.fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
+    if (valueTests[field]?.fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
   if (isShortened(cell)) profile.shortened++;
   if (isNoDatePlaceholder(cell)) addTo(profile.never, cell);
   else if (isCalendarDate(cell)) {
@@ -140,7 +139,7 @@ export function redactValue(text: string): string {
   return isShown ? text : "a value that is not shown";
 }
 
-/** Lists values, each with its number of cells, the most frequent first. */
+/** Writes the most frequent values, each with its number of cells, as one text. */
 export function formatValueCounts(values: Iterable<CountedValue>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
@@ -148,7 +147,7 @@ export function formatValueCounts(values: Iterable<CountedValue>, most = 12): st
   return shown.join(", ") + more;
 }
 
-/** Counts the cells of dates: YYYY-MM-DD, the form that reads most other dates, and dates that mean "no date". */
+/** Counts dates as YYYY-MM-DD, dates in the column's most frequent other form, and dates that mean "no date". */
 export function countDateCells({ isoDates, forms, never }: ColumnProfile): number {
   return sumCounts(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
 }

@@ -7,17 +7,17 @@ import type { Delimiter } from "./text.ts";
 export type TableRecord = {
   readonly line: number;
   readonly cells: readonly string[];
-  /** The cells of a workbook whose value cannot be known; columns count from 0. */
+  /** The cells of a workbook whose values cannot be known. Columns are counted from 0. */
   readonly flaws?: readonly (readonly [column: number, flaw: CellFlaw])[];
 };
 
 /** Why a cell's value cannot be known: a formula without a result, an error value, or a merged cell that covers it. */
 export type CellFlaw = "formula" | "error" | "merged";
 
-/** A text that a spreadsheet would run as a formula, or such a text behind apostrophes. */
+/** Matches a text that a spreadsheet would run as a formula. Apostrophes may precede the text. */
 const formula = /^'*[=+\-@＝＋－＠]/;
 
-/** Adds an apostrophe to a text that a spreadsheet would run as a formula. {@link unescapeFormula} removes it. */
+/** Adds an apostrophe to a text that a spreadsheet would run. {@link unescapeFormula} removes the apostrophe. */
 export function escapeFormula(text: string): string {
   return formula.test(text) ? `'${text}` : text;
 }
@@ -45,8 +45,8 @@ const parserRules = {
 };
 
 /**
- * Reads CSV in UTF-8, with or without a byte order mark. Yields, for each piece of the file, the records that end in
- * it. Rows may differ in their number of cells. An empty line is a record of one empty cell.
+ * Reads CSV in UTF-8, with or without a byte order mark. For each piece of the file, yields the records that end in
+ * the piece. Records may differ in their number of cells. An empty line is a record of one empty cell.
  * @throws UnreadableError for malformed CSV, with the number of the record's first line and without its text
  */
 export async function* readCsv(
@@ -62,8 +62,8 @@ export async function* readCsv(
     bom: true,
     relax_column_count: true,
     max_record_size: maxRecordBytes,
-    // Counts lines, because the parser counts a CRLF inside quotes twice. Collects records, because reading them from
-    // the parser as a stream takes twice the time.
+    // Counts the lines here, because the parser counts a CRLF inside quotes twice. Collects the records here, because
+    // reading them from the parser as a stream takes twice the time.
     on_record(cells: string[]) {
       // Drops the Ctrl-Z that DOS programs write at the end of a text.
       if (cells.length > 1 || cells[0]?.trim() !== "\u001a") records.push({ line, cells });
@@ -98,7 +98,7 @@ export async function* readCsv(
   }
 }
 
-/** Replaces the parser's messages: they quote the file, and so may contain a NIN. */
+/** Replaces the parser's error, because its message quotes the file and may contain a NIN. */
 function csvError(error: unknown, line: number): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;

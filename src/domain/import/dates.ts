@@ -2,7 +2,7 @@
 
 import { isCalendarDate } from "../clock.ts";
 
-/** Converts a date to YYYY-MM-DD. @returns null if the text is not a date in the reader's form */
+/** Function that converts a date to YYYY-MM-DD. It returns null if the text is not a date in the reader's form. */
 export type DateReader = (text: string) => string | null;
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -16,14 +16,15 @@ const parts = {
   YY: "(?<year>\\d{2})",
 } as const;
 const token = /YYYY|YY|MMM|MM|M|DD|D/g;
-/** A time of day after the date, which spreadsheets add. The readers ignore it. */
+/** Pattern of a time of day after a date, which spreadsheets add. Readers of dates ignore the time. */
 const timeOfDay = "(?:[ T]+\\d{1,2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?: ?[AaPp][Mm])?)?";
-/** A two-digit year from 70 on is 19YY, a smaller one 20YY (decision D7.10). */
-const firstOfLastCentury = 70;
+/** The two-digit years 70 to 99 mean 1970 to 1999, and 00 to 69 mean 2000 to 2069 (decision D7.11). */
+const firstYearOf1900s = 70;
 
 /**
- * Makes a reader of dates in a form such as `D/M/YYYY`. A form has `D` or `DD`, `M`, `MM` or `MMM` (a month's English
- * name), `YY` or `YYYY`, and separators, or is `excel`: days since 1900. Each reader also accepts YYYY-MM-DD.
+ * Creates a reader of dates in a form such as `D/M/YYYY`. A form has a day (`D`, `DD`), a month (`M`, `MM`, or `MMM`
+ * for its English name), a year (`YY`, `YYYY`) and separators. The form `excel` means the number of days since 1900.
+ * Every reader also accepts YYYY-MM-DD.
  * @returns null if the form does not have exactly one day, one month and one year
  */
 export function createDateReader(form: string): DateReader | null {
@@ -44,12 +45,12 @@ function dateOf(found: Readonly<Record<string, string | undefined>> | undefined)
   if (found === undefined) return null;
   const { day = "", name, year = "" } = found;
   const month = name === undefined ? Number(found.month) : 1 + months.indexOf(name.slice(0, 3).toLowerCase());
-  const full = year.length === 4 ? year : `${Number(year) >= firstOfLastCentury ? 19 : 20}${year}`;
+  const full = year.length === 4 ? year : `${Number(year) >= firstYearOf1900s ? 19 : 20}${year}`;
   const date = `${full}-${String(month).padStart(2, "0")}-${day.padStart(2, "0")}`;
   return isCalendarDate(date) ? date : null;
 }
 
-/** The forms that `tvs teachers map` tries to read a file's dates with. */
+/** Forms in which `tvs teachers map` tries to read the dates of a file. */
 export const knownDateForms = [
   ...["/", "-", ".", " "].flatMap((gap) => [
     ...[`D${gap}M${gap}YYYY`, `M${gap}D${gap}YYYY`, `YYYY${gap}M${gap}D`],
@@ -62,7 +63,7 @@ export const knownDateForms = [
 
 const dayMs = 86_400_000;
 
-/** Converts a spreadsheet's day number. From 60 on it is one too high: spreadsheets count a 29 February 1900. */
+/** Converts a spreadsheet's day number. Numbers from 60 on are one too high: spreadsheets count a 29 February 1900. */
 export function convertDaysSince1900(serial: number): string | null {
   return isoDate(Date.UTC(1899, 11, serial < 61 ? 31 : 30) + Math.floor(serial) * dayMs);
 }
@@ -82,14 +83,14 @@ function dateOfSerial(text: string): string | null {
     : null;
 }
 
-/** A date in digits, with the year first or last, and maybe with a time of day. */
+/** Matches a date in digits with the year first or last. A time of day may follow. */
 const numeric =
   /^(?:(?<year>\d{4})[-/. ](?<one>\d{1,2})[-/. ](?<two>\d{1,2})|(?<three>\d{1,2})[-/. ](?<four>\d{1,2})[-/. ](?<end>\d{4}))(?:[ T].{0,20})?$/;
 
-/** Years in which no licence begins or ends. Programs write the first or last day of their calendar for "no date". */
-const isOutside = (year: number) => year < 1902 || year >= 2900;
-/** 1970-01-01, which is day 0 of Unix time, and 1904-01-01, day 0 of spreadsheets on the Mac. */
-const isFirst = (year: number, day: string) => (year === 1970 || year === 1904) && day === "1 1";
+/** Whether no licence begins or ends in a year. Programs write the first or last day of a calendar for "no date". */
+const isUnusedYear = (year: number) => year < 1902 || year >= 2900;
+/** Whether a date is day 0 of Unix time (1970-01-01) or of spreadsheets on the Mac (1904-01-01). */
+const isDayZero = (year: number, day: string) => (year === 1970 || year === 1904) && day === "1 1";
 
 /** Whether a date means "no date", as `0000-00-00`, `1900-01-01` and `31/12/9999` do. */
 export function isNoDatePlaceholder(cell: string): boolean {
@@ -97,5 +98,5 @@ export function isNoDatePlaceholder(cell: string): boolean {
   if (found === undefined) return false;
   const year = Number(found.year ?? found.end);
   const day = [found.one ?? found.three, found.two ?? found.four].map(Number).join(" ");
-  return day.split(" ").includes("0") || isOutside(year) || isFirst(year, day);
+  return day.split(" ").includes("0") || isUnusedYear(year) || isDayZero(year, day);
 }

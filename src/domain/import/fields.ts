@@ -3,7 +3,7 @@ import type { RejectionCode } from "./report.ts";
 
 type Fields = typeof teacherFields;
 
-/** A field of an extract that is stored: as itself, or (NIN, e-mail address, phone number) as a blind index. */
+/** A field of an extract that is stored. NIN, e-mail address and phone number are stored only as blind indexes. */
 type RecordField = {
   [F in keyof Fields]: Fields[F] extends { csv: string }
     ? Fields[F] extends { kind: "bytes" }
@@ -35,7 +35,7 @@ export const importFields = Object.keys(columnOfField) as readonly ImportField[]
 
 type ExportField = Exclude<RecordField, "nin" | "email" | "phone">;
 
-/** The fields that `tvs teachers export` writes: all except NIN and contacts, of which only hashes are stored. */
+/** Fields that `tvs teachers export` writes. NIN, e-mail address and phone number are stored only as hashes. */
 export const exportFields = importFields.filter(
   (field): field is ExportField =>
     field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind !== "bytes",
@@ -72,7 +72,7 @@ export function formatOfFileName(name: string): ImportFormat | null {
   return /\.(ndjson|jsonl)$/i.test(name) ? "ndjson" : null;
 }
 
-/** A row of a file. Cells are trimmed. An absent cell leaves the record's value unchanged, an empty cell clears it. */
+/** A row of a file. Cells are trimmed. An absent cell leaves the teacher's field unchanged; an empty one clears it. */
 export type RawRow = {
   readonly line: number;
   readonly format: ImportFormat;
@@ -82,7 +82,7 @@ export type RawRow = {
   /** Why the row cannot be read. `cells` is then empty. */
   readonly fault?: {
     readonly field: ImportField | null;
-    /** The row's text in the file. A keyed digest of it recognises the row in the next import. */
+    /** The row's text in the file. The next import recognises the row by a keyed digest of this text. */
     readonly text?: string;
     readonly code: RejectionCode;
   };
@@ -92,13 +92,13 @@ export function labelOfField(field: ExtractField, format: ImportFormat): string 
   return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }
 
-/** Maximum length of a row. Without it, an unclosed quote would read the rest of the file into memory as one row. */
+/** Maximum length of a row, in bytes of CSV or UTF-16 units of NDJSON. Bounds the memory of an unclosed quote. */
 export const maxRowLength = 1024 * 1024;
 
 /** An error that makes the whole file unreadable. `line` is the number of a line in the file, from 1. */
 export class UnreadableError extends Error {
   readonly line: number;
-  /** Whether the error is invalid UTF-8, so that another character set may be right. */
+  /** Whether the file is invalid UTF-8, so that another character set may be right. */
   readonly isNotUtf8: boolean;
 
   constructor(line: number, message: string, options: ErrorOptions & { isNotUtf8?: true } = {}) {

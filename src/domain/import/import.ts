@@ -6,7 +6,7 @@ import { TvsError } from "../errors.ts";
 import { applyStagedRows, createSupersededError } from "./apply.ts";
 import { listMissingParts, type MissingPart } from "./arrival.ts";
 import { checkFile, type FileCheckCounts, type FileCheckInput } from "./check.ts";
-import { findExcessiveLosses, lossWindowMs, noHoldings } from "./losses.ts";
+import { findExcessiveLosses, lossWindowMs, zeroCounts } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import {
   createCodeTally,
@@ -29,7 +29,7 @@ export type ImportDependencies = {
   readonly actor: string;
 };
 
-/** The progress of an import. `done` counts bytes in the phase `check`, and rows in the phase `apply`. */
+/** Progress of an import. In the phase "check", `done` counts bytes and `total` is null. In "apply" both count rows. */
 export type ImportProgress = {
   readonly phase: "check" | "apply";
   readonly done: number;
@@ -37,15 +37,15 @@ export type ImportProgress = {
 };
 
 export type ImportOptions = {
-  /** Checks the file and counts the changes, and changes nothing. */
+  /** Checks the file and counts the changes without making them. */
   readonly dryRun?: boolean;
-  /** Creates no events. For a first extract, whose statuses partners know already. */
+  /** Creates no events, so that filling a register notifies no partner. */
   readonly baseline?: boolean;
-  /** Imports even if the brake would stop the import because of losses or missing columns. */
+  /** Imports even if the brake would stop the import because of losses, missing columns or missing rows. */
   readonly allowChange?: boolean;
   /** Lets the extract lift revocations that the operator made with `tvs teachers revoke`. */
   readonly liftRevocations?: boolean;
-  /** Marks an import of a sandbox's sample teachers. Later imports are not compared with it. */
+  /** Marks an import of a sandbox's sample teachers. Later imports are not compared with this import. */
   readonly isSample?: boolean;
   /** Changes nothing if any row is rejected. */
   readonly strict?: boolean;
@@ -54,16 +54,16 @@ export type ImportOptions = {
   /** Stops the import after the current commit. */
   readonly stop?: AbortSignal;
   readonly onProgress?: (progress: ImportProgress) => void;
-  /** Receives the report's text in pieces. They can be read only until the returned promise is settled. */
+  /** Receives the report's text in pieces. `text` can be read only until the returned promise is settled. */
   readonly writeReport?: (text: AsyncIterable<string>) => Promise<void>;
 };
 
 /**
  * Imports an extract: checks the whole file, then applies the rows that were not rejected.
  *
- * Teachers without a row stay unchanged. A second import of the same file changes nothing; after a killed import it
- * applies the remaining rows.
- * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
+ * Teachers without a row stay unchanged. Importing a file again changes nothing. After a killed import, importing the
+ * same file again applies the remaining rows.
+ * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* if the store fails
  */
 export async function importIntoRegister(
   input: ImportInput,
@@ -105,7 +105,7 @@ async function runImport(
   const last = await imports.lastApplied();
   const { format, names, sheet, sha256 } = extract;
   const arrival = { format, rows: checked.rows, fields: new Set(names.fields), unknown: names.unknown };
-  const stopped = await stopOf({ checked, missing: listMissingParts(arrival, last) }, context, options);
+  const stopped = await stopReasonOf({ checked, missing: listMissingParts(arrival, last) }, context, options);
   const isApplied = stopped === undefined && !dryRun;
   const nothing = { inserted: 0, updated: 0, unchanged: 0, events: 0 };
   const { inserted, updated, unchanged, rejected, events, ...abandoned } = isApplied
@@ -117,7 +117,7 @@ async function runImport(
     codes: tally.counts(extract.explanations),
     ...abandoned,
     ...(rejected === 0 ? {} : { sameRejections: tally.areKnown(last?.rejections) }),
-    ...(last === null ? firstRevokes(checked) : {}),
+    ...(last === null ? checkFirstRevocations(checked) : {}),
     ...(dryRun ? { dryRun } : {}),
     ...(stopped === undefined ? {} : { stopped }),
     ...(names.unknown.length === 0 ? {} : { unknownColumns: names.unknown.map(({ label }) => label) }),
@@ -127,15 +127,15 @@ async function runImport(
   };
 }
 
-/** Reports a first extract that revokes nobody or everybody: its revocations are probably misread. */
-function firstRevokes({ planned, revoked }: FileCheckCounts): Pick<ImportResult, "firstRevokes"> {
+/** Reports whether a first extract revokes nobody or everybody, which is probably a mistake. */
+function checkFirstRevocations({ planned, revoked }: FileCheckCounts): Pick<ImportResult, "firstRevokes"> {
   const accepted = planned.inserted + planned.updated + planned.unchanged;
   if (accepted === 0) return {};
   if (revoked === 0) return { firstRevokes: "nobody" };
   return revoked === accepted ? { firstRevokes: "everybody" } : {};
 }
 
-async function stopOf(
+async function stopReasonOf(
   { checked, missing }: { checked: FileCheckCounts; missing: readonly MissingPart[] },
   { imports, checkedAt }: FileCheckInput,
   { strict, allowChange }: ImportOptions,
@@ -156,7 +156,7 @@ async function applyChecked(
   const { rows, warnings, planned, holdings } = checked;
   const { run: begun, abandoned } = await imports.begin({
     ...{ file, sha256, isSample, unchanged: planned.unchanged, at: clock.now() },
-    losses: allowChange ? "allowed" : { lost: noHoldings, of: holdings },
+    losses: allowChange ? "allowed" : { lost: zeroCounts, of: holdings },
   });
   const onRow = (done: number) => onProgress?.({ phase: "apply", done, total: rows });
   const run = await applyStagedRows(begun, { ...context, format, rows, maxChunkRows, stop, onRow });
@@ -166,7 +166,7 @@ async function applyChecked(
   const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw createSupersededError(run.applied);
-  // An unfinished import of another file stays incomplete and is reported. One of this file was completed just now.
+  // Reports an unfinished import of another file, which stays incomplete. This import completed one of the same file.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
@@ -174,9 +174,9 @@ async function applyChecked(
   };
 }
 
-/** Maximum digests of rejected rows that are stored with an import. If there are more, none is stored. */
+/** Maximum number of digests of rejected rows that an import stores. If there are more, no digest is stored. */
 const maxKept = 20_000;
-/** Hexadecimal digits of a stored digest, 64 bits. */
+/** Number of hexadecimal digits of a stored digest, which has 64 bits. */
 const digestLetters = 16;
 
 type Tally = ReturnType<typeof createTally>;
@@ -197,7 +197,7 @@ function createTally(blindIndex: Pick<BlindIndex, "row">) {
     },
     /** The digests to store with the import; null if there are more than `maxKept`. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether the last import had all of these rejections too. */
+    /** Whether the last import had all rejections of this import. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

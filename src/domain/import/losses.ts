@@ -1,4 +1,4 @@
-/** Sums what imports remove from the register: one import, and all imports of the last 24 hours. */
+/** Sums what one import, and all imports of the last 24 hours, remove from the register. */
 
 import type { CalendarDate } from "../clock.ts";
 import { statusesOn } from "../events.ts";
@@ -6,37 +6,38 @@ import type { ProtectedCounts } from "../teachers/store.ts";
 import { liftsRevocation, type RowEffect } from "./patch.ts";
 
 /**
- * The brake: the percentage of valid licences, of verified certificates and of revocations that imports may remove
- * within {@link lossWindowMs}. In a register with fewer than fifty of a kind, the loss of one stops an import.
+ * Percentage of the valid licences, of the verified certificates or of the revocations that imports may remove within
+ * {@link lossWindowMs}. The brake stops an import that would remove more. Of fewer than fifty, one is more than 2 %.
  */
 export const maxLostPercent = 2;
 export const lossWindowMs = 24 * 60 * 60_000;
-/** The percentage of losses above which `tvs doctor`, the console and the alerts report them. */
+/** Percentage above which `tvs doctor`, the console and the alerts report losses. */
 const notedLostPercent = 1;
 
+/** Losses of imports: for each kind, `lost` is the number removed and `of` the number before the removal. */
 export type LossTotals = { readonly lost: ProtectedCounts; readonly of: ProtectedCounts };
 
-/** An import's losses. "allowed" (`--allow-change`): this import's and earlier losses no longer count for the brake. */
+/** An import's losses. After "allowed" (`--allow-change`) the brake counts only the losses of later imports. */
 export type RecordedLosses = LossTotals | "allowed";
 
-/** A kind of which an import would remove more than the brake allows. */
+/** The losses of one kind: `lost` is the number that is lost, `of` the number before the losses. */
 export type Loss = {
   readonly kind: keyof ProtectedCounts;
   readonly lost: number;
   readonly of: number;
-  /** The number that earlier imports of the last 24 hours removed; absent if they removed nothing. */
+  /** The number that earlier imports of the last 24 hours removed; absent if they removed none of the kind. */
   readonly earlier?: number;
 };
 
 export const lossKinds = ["validLicenses", "verifiedCertificates", "revocations"] as const;
-export const noHoldings: ProtectedCounts = { validLicenses: 0, verifiedCertificates: 0, revocations: 0 };
-export const noLosses: LossTotals = { lost: noHoldings, of: noHoldings };
+export const zeroCounts: ProtectedCounts = { validLicenses: 0, verifiedCertificates: 0, revocations: 0 };
+export const noLosses: LossTotals = { lost: zeroCounts, of: zeroCounts };
 
 function ofEachKind(value: (kind: keyof ProtectedCounts) => number): ProtectedCounts {
   return Object.fromEntries(lossKinds.map((kind) => [kind, value(kind)])) as ProtectedCounts;
 }
 
-export function sumHoldings(all: readonly ProtectedCounts[]): ProtectedCounts {
+export function sumProtectedCounts(all: readonly ProtectedCounts[]): ProtectedCounts {
   return ofEachKind((kind) => all.reduce((sum, one) => sum + one[kind], 0));
 }
 
@@ -45,8 +46,8 @@ export function sumLosses(newestFirst: readonly RecordedLosses[]): LossTotals {
   const allowed = newestFirst.indexOf("allowed");
   const counted = (allowed === -1 ? newestFirst : newestFirst.slice(0, allowed)) as readonly LossTotals[];
   return {
-    lost: sumHoldings(counted.map(({ lost }) => lost)),
-    // Percentages are of the largest number in the window: the one before the first loss.
+    lost: sumProtectedCounts(counted.map(({ lost }) => lost)),
+    // Percentages are of the largest number in the window, which is the number before the first loss.
     of: ofEachKind((kind) => Math.max(0, ...counted.map(({ of }) => of[kind]))),
   };
 }
@@ -63,7 +64,7 @@ export function addRowLosses(
   if (liftsRevocation(row)) lost.revocations++;
 }
 
-/** Lists the kinds of which this import and earlier ones together remove more than the brake allows. */
+/** Lists the kinds of which this import and earlier imports together remove more than `maxLostPercent`. */
 export function findExcessiveLosses({ lost, of }: LossTotals, earlier: LossTotals): Loss[] {
   return lossKinds.flatMap((kind): Loss[] => {
     const before = earlier.lost[kind];

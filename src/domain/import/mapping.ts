@@ -1,8 +1,8 @@
-/** Reads mapping files, which say how another system's columns, words and dates are read (decision D7.10). */
+/** Reads mapping files, which say how another system's columns, words and dates are read (decision D7.11). */
 
 import * as v from "valibot";
 import { isCalendarDate } from "../clock.ts";
-import { suggestion } from "../did-you-mean.ts";
+import { suggestWord } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { createDateReader, type DateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
@@ -26,7 +26,7 @@ const mappingSchema = v.strictObject({
   open: v.optional(v.array(v.string()), []),
 });
 
-/** A mapping file. `columns` and `values` have the extract's names and words as keys, the register's as values. */
+/** A parsed mapping file. `columns` and `values` map names and words of the extract to those of the register. */
 export type Mapping = v.InferOutput<typeof mappingSchema>;
 
 /** Parses a mapping file. @throws TvsError INPUT_UNREADABLE with the name of the wrong member */
@@ -40,13 +40,13 @@ export function parseMapping(text: string, name: string): Mapping {
   }
   const parsed = v.safeParse(mappingSchema, given);
   if (!parsed.success) throw wrong(describeIssue(parsed.issues[0]));
-  const flaw = flawOf(parsed.output);
+  const flaw = describeMappingError(parsed.output);
   if (flaw !== null) throw wrong(flaw);
   return parsed.output;
 }
 
-/** Splits the target of a mapping into column and part. Only `name` has parts: `name.2` is the second part of a name. */
-function targetOf(ours: string): { readonly column: string; readonly part: number | null } {
+/** Splits a mapping's target into column and part, null for a whole column. Only `name` has parts, such as `name.2`. */
+function splitTarget(ours: string): { readonly column: string; readonly part: number | null } {
   const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
   return { column, part: part === undefined ? null : Number(part) };
 }
@@ -58,10 +58,10 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   return `${path} is not ${issue.expected ?? "as it should be"}`;
 }
 
-/** Describes the first error in a mapping that the schema cannot find. @returns null if the mapping is right */
-function flawOf(mapping: Mapping): string | null {
+/** Describes the first error that the schema cannot find. @returns null if the mapping is valid */
+function describeMappingError(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
-  const targets = ours.map(targetOf);
+  const targets = ours.map(splitTarget);
   for (const [member, names] of [
     ["columns", targets.map(({ column }) => column)],
     ["values", Object.keys(mapping.values)],
@@ -69,7 +69,7 @@ function flawOf(mapping: Mapping): string | null {
   ] as const) {
     const stranger = names.find((one) => fieldOfColumnName(one) === undefined);
     if (stranger === undefined) continue;
-    const meant = suggestion(stranger, Object.values(columnOfField));
+    const meant = suggestWord(stranger, Object.values(columnOfField));
     return `${member} names the column ${stranger}, which the register does not have${meant}`;
   }
   const fields = targets.map(({ column }) => fieldOfColumnName(column));
@@ -91,7 +91,7 @@ function flawOf(mapping: Mapping): string | null {
   return describeUnreadableValue(mapping, dates);
 }
 
-/** Describes the first text in `values` or `constants` that its field cannot accept. @returns null if all are valid */
+/** Describes the first text in `values` or `constants` that is invalid for its field. @returns null if all are valid */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canBeEmpty(field));
@@ -111,12 +111,11 @@ function describeUnreadableValue({ values, constants }: Mapping, dates: DateRead
     const [theirs, ours] = wrong;
     const known = hasFixedWords(field) ? registerWordsOf(field) : [];
     const should = known.length === 0 ? "no date" : `none of ${known.join(", ")}`;
-    return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestion(ours, known)}`;
+    return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestWord(ours, known)}`;
   }
   return null;
 }
 
-/** Refuses a mapping in which questions are open. @throws TvsError INPUT_UNREADABLE */
 export function refuseOpenQuestions({ open }: Mapping, name: string): void {
   if (open.length === 0) return;
   throw new TvsError(
@@ -125,7 +124,7 @@ export function refuseOpenQuestions({ open }: Mapping, name: string): void {
   );
 }
 
-/** Converts a cell's text to the register's word or date; null if the column's cells stay as they are. */
+/** Function that converts a cell to a word or date of the register; null if the column's cells stay unchanged. */
 export type CellTranslator = ((cell: string) => string) | null;
 
 export type CompiledMapping = ReturnType<typeof compileMapping>;
@@ -136,7 +135,7 @@ export function compileMapping(mapping: Mapping) {
   );
   const parts = new Map<string, number | null>();
   for (const [theirs, ours] of Object.entries(mapping.columns)) {
-    const { column, part } = targetOf(ours);
+    const { column, part } = splitTarget(ours);
     columns.set(normalizeName(theirs), fieldOfColumnName(column) ?? null);
     parts.set(normalizeName(theirs), part);
   }
@@ -148,13 +147,13 @@ export function compileMapping(mapping: Mapping) {
     ]),
   );
   return {
-    /** Finds a column's field. @returns null if the mapping ignores the column, undefined if it does not name it */
+    /** Finds a column's field. @returns null for a column in `ignore`, undefined for one that is not in the mapping */
     fieldOf: (name: string): ImportField | null | undefined => columns.get(normalizeName(name)),
-    /** Finds which part of the name a column has, from 1. @returns null if the column is a whole field */
+    /** Finds which part of the name a column holds, from 1. @returns null if the column holds a whole field */
     partOf: (name: string): number | null => parts.get(normalizeName(name)) ?? null,
     translationOf(field: ImportField): CellTranslator {
       const translated = words.get(field);
-      // A text that is not a date stays as it is: the field's reader then rejects the row.
+      // A text that is not a date stays unchanged, so that the field's reader rejects the row.
       const asDate = dates !== null && isDateField(field) ? (cell: string) => dates(cell) ?? cell : null;
       if (translated === undefined) return asDate;
       const asWord = (cell: string) => translated.get(normalizeName(cell)) ?? cell;
@@ -173,9 +172,9 @@ export function compileMapping(mapping: Mapping) {
   };
 }
 
-const namedWords = 20;
+const maxNamed = 20;
 
-/** Explains the error codes of dates and words with the forms that this mapping accepts. */
+/** Explains the codes of invalid dates and words by naming the dates and words that this mapping accepts. */
 function explanationsOf({ dates, values }: Mapping): CodeExplanations {
   const explanations: Record<string, string> = {};
   if (dates !== undefined)
@@ -185,7 +184,7 @@ function explanationsOf({ dates, values }: Mapping): CodeExplanations {
     if (field === undefined || !hasFixedWords(field)) continue;
     const code = wrongWordCodeOf(field);
     const known = Object.keys(words).filter((word) => word !== "");
-    const theirs = known.slice(0, namedWords).join(", ") + (known.length > namedWords ? ", and more" : "");
+    const theirs = known.slice(0, maxNamed).join(", ") + (known.length > maxNamed ? ", and more" : "");
     const holds = `${columnOfField[field]} holds ${registerWordsOf(field).join(", ")}, or as the mapping says ${theirs}`;
     explanations[code] = explanations[code] === undefined ? holds : `${explanations[code]}; ${holds}`;
   }

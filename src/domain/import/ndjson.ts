@@ -22,17 +22,17 @@ import {
 import type { RejectionCode } from "./report.ts";
 import { maxCellLength } from "./table.ts";
 
-/** A file is refused if its first lines, this many, contain no JSON object. */
+/** A file is refused after this many lines if none of them is a JSON object. Blank lines are not counted. */
 const maxLinesBeforeObject = 1000;
-/** Replaces the beginning of a line that is too long. The line is then invalid JSON and is rejected. */
-const cutShort = "!";
-/** Limits of unknown members: names in the report, names remembered, and characters by which names are compared. */
+/** Replaces the beginning of a line that is too long, so that the line is rejected as invalid JSON. */
+const invalidLineStart = "!";
+/** Limits of unknown members: names in the report, names in memory, and letters by which names are compared. */
 const maxUnknown = { reported: 50, read: 10_000, letters: 64 } as const;
 
 /**
  * Reads NDJSON: each line is a JSON object with the fields' names as members, and `profile`. The value null clears a
  * field. A line that is not a JSON object becomes a row with a fault.
- * @param names receives the members of all rows
+ * @param names receives the names of all rows' members
  * @throws UnreadableError if the first thousand lines contain no object
  */
 export async function* readNdjsonRows(
@@ -50,7 +50,7 @@ export async function* readNdjsonRows(
       line++;
       if (one.trim() === "") continue;
       const reading = readObject(one);
-      if (typeof reading === "string") rows.push(faulty({ field: null, code: reading, text: one }, line));
+      if (typeof reading === "string") rows.push(faultyRow({ field: null, code: reading, text: one }, line));
       else {
         rows.push(rowOf(reading, line, one));
         for (const [name, value] of Object.entries(reading)) {
@@ -68,7 +68,7 @@ export async function* readNdjsonRows(
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
-/** Makes a function that adds new members to `names`: all that are known or misspelled, and the first 50 others. */
+/** Creates a function that adds a new member to the findings: each known or misspelled one, and the first 50 others. */
 function createNameFinder({ fields, unknown }: ExtractFindings): (name: string) => void {
   const seen = new Set<string>();
   let count = 0;
@@ -87,17 +87,17 @@ function createNameFinder({ fields, unknown }: ExtractFindings): (name: string) 
   };
 }
 
-/** Limits of the search for words about licences: levels of nested members, and different names. */
-const maxCounted = { depth: 3, names: 500 } as const;
+/** Limits of the search for licence statuses: levels of nested members, and different names of members. */
+const maxSearched = { depth: 3, names: 500 } as const;
 
-/** Yields the values in a member with their names. The elements of an array are values of the array's member. */
+/** Yields each value inside a member with its name. An element of an array has the name of the array's member. */
 function* valuesIn(
   name: string,
   value: unknown,
   depth = 0,
 ): Generator<readonly [name: string, value: unknown]> {
   if (typeof value !== "object" || value === null) yield [name, value];
-  else if (depth < maxCounted.depth)
+  else if (depth < maxSearched.depth)
     for (const [inner, one] of Object.entries(value))
       yield* valuesIn(Array.isArray(value) ? name : inner, one, depth + 1);
 }
@@ -112,7 +112,7 @@ function createWordCounter({ unread }: ExtractFindings): (name: string, value: u
       const key = name.slice(0, maxUnknown.letters);
       let column = columns.get(key);
       if (column === undefined) {
-        if (columns.size >= maxCounted.names) continue;
+        if (columns.size >= maxSearched.names) continue;
         const isOwn = field !== undefined && value === members;
         column = createUnreadColumn(key, redactLabel(name, `member ${columns.size + 1}`), isOwn);
         columns.set(key, column);
@@ -128,20 +128,20 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
   for await (const piece of pieces) {
     const lines = (rest + piece).split("\n");
     rest = lines.pop() ?? "";
-    if (rest.length > maxRowLength) rest = cutShort;
+    if (rest.length > maxRowLength) rest = invalidLineStart;
     yield lines;
   }
   if (rest !== "") yield [rest];
 }
 
-/** The strict JSON reader's refusals that reject a row. Its other refusals are ignored here. */
+/** The refusals of the strict JSON reader that reject a row. Its other refusals reject no row. */
 const faultOf: Readonly<Partial<Record<RefusalReason, RejectionCode>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
   JSON_DUPLICATE_MEMBER: "DUPLICATE_MEMBER",
 };
 
-/** Parses a line. @returns its members, or the code with which the row is rejected */
+/** Parses a line. @returns the members of the line's object, or the code that rejects the row */
 function readObject(text: string): Readonly<Record<string, unknown>> | RejectionCode {
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
@@ -152,7 +152,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> | Rejection
   return isJsonObject(value) ? value : "JSON_INVALID";
 }
 
-function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
+function faultyRow(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
   return { line, format: "ndjson", cells: {}, fault };
 }
 
@@ -161,7 +161,7 @@ function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: 
   for (const [name, value] of Object.entries(found)) {
     const field = fieldOfMemberName(name);
     if (field === undefined) continue;
-    if (field in members) return faulty({ field: null, code: "DUPLICATE_MEMBER", text: written }, line);
+    if (field in members) return faultyRow({ field: null, code: "DUPLICATE_MEMBER", text: written }, line);
     members[field] = value;
   }
   const cells: Partial<Record<ImportField, string>> = {};
@@ -169,14 +169,14 @@ function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: 
     const value = members[field];
     if (value === undefined) continue;
     const text = cellOf(field, value);
-    if (text === null) return faulty({ field, code: "VALUE_TYPE_INVALID", text: written }, line);
-    if (text.length > maxCellLength) return faulty({ field, code: "CELL_TOO_LONG", text: written }, line);
+    if (text === null) return faultyRow({ field, code: "VALUE_TYPE_INVALID", text: written }, line);
+    if (text.length > maxCellLength) return faultyRow({ field, code: "CELL_TOO_LONG", text: written }, line);
     cells[field] = text;
   }
   return { line, format: "ndjson", cells, profile: members.profile };
 }
 
-/** Converts a member to a cell. Only `tId` may be a number: a NIN would lose zeros. @returns null for a wrong type */
+/** Converts a value to a cell. Only `tId` can be a number: a NIN would lose zeros. @returns null for a wrong type */
 function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
   if (typeof value === "string") return value.trim();

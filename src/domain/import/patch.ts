@@ -15,7 +15,7 @@ import type { LicenseStatusWord } from "./values.ts";
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
-    /** {@link computeRowEffect} replaces this word with the revocation that it sets or lifts. */
+    /** {@link computeRowEffect} replaces this word with the revocation that the word sets or lifts. */
     readonly licenseStatus?: LicenseStatusWord;
   };
 
@@ -27,7 +27,7 @@ type IndexField = {
   [F in keyof TeacherContent]: (typeof teacherFields)[F]["kind"] extends "bytes" ? F : never;
 }[keyof TeacherContent];
 
-/** The defaults of a new teacher, to which the row's values are added. */
+/** Defaults of a new teacher. The row's values replace them. */
 const newTeacher: Partial<TeacherContent> = {
   ...Object.fromEntries(
     contentFields.flatMap((field) => (teacherFields[field].nullable ? [[field, null]] : [])),
@@ -37,10 +37,10 @@ const newTeacher: Partial<TeacherContent> = {
   hidden: false,
 };
 
-/** A row's effect: the teacher's record before and after the import of the row. */
+/** Effect of importing a row. `before` is the teacher's record, null for a new teacher; `content` is the new record. */
 export type RowEffect = {
   readonly patch: TeacherPatch;
-  /** `patch`, with `licenseStatus` replaced by the revocation that it sets or lifts. */
+  /** `patch` without `licenseStatus`, and with the revocation that this word sets or lifts. */
   readonly set: TeacherPatch;
   readonly before: StoredTeacher | null;
   readonly content: TeacherContent;
@@ -49,8 +49,8 @@ export type RowEffect = {
 };
 
 /**
- * Computes a record from its version before and a row. A changed NIN becomes unverified unless the row says that it is
- * verified. A revocation by the operator stays unless `liftRevocations` is set. A hidden teacher stays hidden.
+ * Computes a teacher's record after the import of a row. A changed NIN becomes unverified, unless the row says that the
+ * NIN is verified. An operator's revocation stays unless `liftRevocations` is set. A hidden teacher stays hidden.
  */
 export function computeRowEffect(
   before: StoredTeacher | null,
@@ -78,11 +78,11 @@ export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean
 }
 
 /** The reason that is stored if `license_status` says REVOKED and the row has no reason. */
-const wordReason = "extract";
+const defaultReason = "extract";
 
 /**
- * Replaces `licenseStatus` with a revocation. REVOKED without a date revokes as of today, or keeps the date on record.
- * Another word lifts a revocation, unless the file has a column of revocation dates, which then decides.
+ * Replaces `licenseStatus` with a revocation. REVOKED without a date keeps the stored date, else revokes as of today.
+ * Another word lifts a revocation, unless the file has the column `license_revoked_on`, which then decides.
  */
 function withRevocationOf(before: StoredTeacher | null, patch: TeacherPatch, today: CalendarDate) {
   if (patch.licenseStatus === undefined) return patch;
@@ -93,14 +93,14 @@ function withRevocationOf(before: StoredTeacher | null, patch: TeacherPatch, tod
     return { ...set, licenseRevokedOn: null, licenseRevokedReason: set.licenseRevokedReason ?? null };
   }
   if (set.licenseRevokedOn != null) return set;
-  const reason = known === null ? wordReason : (before?.licenseRevokedReason ?? null);
+  const reason = known === null ? defaultReason : (before?.licenseRevokedReason ?? null);
   const licenseRevokedReason = set.licenseRevokedReason ?? reason;
   return { ...set, licenseRevokedOn: known ?? today, licenseRevokedReason };
 }
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
 
-/** Computes the revocation after a row. `licenseRevokedBy` says who last set the revocation's date. */
+/** Computes the revocation after the import of a row. `licenseRevokedBy` says who last set the revocation's date. */
 function revocationAfter(
   before: StoredTeacher | null,
   { licenseRevokedOn, licenseRevokedReason }: TeacherContent,
@@ -116,7 +116,7 @@ function revocationAfter(
   return { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy };
 }
 
-/** Whether two values are equal. The same schema makes all profiles, so that their members have one order. */
+/** Whether two values are equal. Profiles are compared as JSON: one schema gives their members the same order. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0;
@@ -135,11 +135,11 @@ export function findContentIssues(
   if (issued !== null && expires !== null && expires < issued)
     add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
   if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
-  const wrongDay = patch.licenseRevokedOn == null ? null : flawOfDay(patch.licenseRevokedOn, issued);
+  const wrongDay = patch.licenseRevokedOn == null ? null : codeOfEarlyDay(patch.licenseRevokedOn, issued);
   if (wrongDay !== null) add("licenseRevokedOn", wrongDay);
   else if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
   if (liftsRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
-  const kept = keptFrom(set, content);
+  const kept = findKeptField(set, content);
   if (kept !== undefined) add(kept, "REVOCATION_KEPT");
   else if (differsFromDates(patch, content, today)) add("licenseStatus", "STATUS_DIFFERS");
   if (before !== null && !before.active && content.active) add("active", "REACTIVATED");
@@ -148,21 +148,21 @@ export function findContentIssues(
 
 const firstRevocation = "1950-01-01";
 
-/** Rejects a revocation that is dated too early: other systems write such dates for "never". */
-function flawOfDay(day: CalendarDate, issued: CalendarDate | null): RejectionCode | null {
+/** Returns the code that rejects a too early revocation, or null. Other systems write such dates for "never". */
+function codeOfEarlyDay(day: CalendarDate, issued: CalendarDate | null): RejectionCode | null {
   if (day < firstRevocation) return "REVOCATION_TOO_OLD";
   return issued !== null && day < issued ? "REVOKED_BEFORE_ISSUE" : null;
 }
 
-/** Whether `licenseStatus` contradicts the dates. A deactivated teacher is treated as active. */
+/** Whether `licenseStatus` contradicts the licence's dates. Deactivation is ignored. */
 function differsFromDates({ licenseStatus }: TeacherPatch, content: TeacherContent, today: CalendarDate) {
   if (licenseStatus === undefined) return false;
   const byDates = licenseStatusOn({ ...content, active: true }, today);
   return licenseStatus !== (byDates === "NOT_FOUND" ? "NONE" : byDates);
 }
 
-/** Finds a field of the revocation that the row sets, and that the operator's revocation overrides. */
-function keptFrom(
+/** Finds a field of the revocation that the row would change, but that keeps the value of the operator's revocation. */
+function findKeptField(
   patch: TeacherPatch,
   content: TeacherContent,
 ): "licenseRevokedOn" | "licenseRevokedReason" | undefined {
@@ -170,7 +170,7 @@ function keptFrom(
   return fields.find((field) => patch[field] !== undefined && patch[field] !== content[field]);
 }
 
-/** Whether a row lifts a revocation. A changed date does not lift it, even if the date is in the future. */
+/** Whether a row lifts a revocation. A new date of revocation, even in the future, does not lift the revocation. */
 export function liftsRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
   return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
 }

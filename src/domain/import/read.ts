@@ -1,4 +1,4 @@
-/** Reads an extract in any known format and encoding, with a mapping if one is needed (decision D7.10). */
+/** Reads an extract in any known format and encoding, with a mapping if the file needs one (decisions D7.10, D7.11). */
 
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -17,7 +17,7 @@ import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts
 import { readNdjsonRows } from "./ndjson.ts";
 import type { CodeExplanations } from "./report.ts";
 import { type CheckedRow, checkRow, requiredFields } from "./rows.ts";
-import { findHeader, headingField, readTableRows, type TableLayout } from "./table.ts";
+import { findField, findHeader, readTableRows, type TableLayout } from "./table.ts";
 import {
   convertToUtf8,
   type Delimiter,
@@ -34,21 +34,21 @@ import {
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
-/** The command's options about a file. They take precedence over the mapping's members of the same name. */
-export type Reading = {
+/** Options that say how a file is read. They override the mapping's members of the same name. */
+export type ReadOptions = {
   readonly delimiter?: Delimiter | undefined;
   readonly encoding?: Encoding | undefined;
   readonly sheet?: string | undefined;
   readonly mapping?: Mapping | undefined;
-  /** The mapping of the last import with `--map`. It is used if the file has its columns. */
+  /** The stored mapping of the last import with `--map`. It is used if the file has all columns of the mapping. */
   readonly remembered?: Mapping | undefined;
 };
 
 export type ImportInput = {
   readonly name: string;
   readonly bytes: AsyncIterable<Uint8Array>;
-  readonly reading?: Reading | undefined;
-  /** Reads a workbook in another process. Without it, a workbook is read in this thread. */
+  readonly reading?: ReadOptions | undefined;
+  /** Reads a workbook in another process. If absent, a workbook is read in this thread. */
   readonly readSheet?: SheetReader | undefined;
   /** Is called if the remembered mapping is used. */
   readonly onRemembered?: (() => void) | undefined;
@@ -56,17 +56,17 @@ export type ImportInput = {
 
 export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
 
-/** Reads a workbook in this thread. Loads SheetJS only then, because it is large. */
-const readHere: SheetReader = async (file, options) =>
+/** Reads a workbook in this thread. The first call loads SheetJS, which is large. */
+const readInThisThread: SheetReader = async (file, options) =>
   (await import("./workbook.ts")).readWorkbook(file, options);
 
 export type OpenedTable = Omit<TableLayout, "mapping"> & {
   readonly records: AsyncIterable<readonly TableRecord[]>;
   readonly sheet?: string;
 };
-/** A table of which only the beginning was read: its header decides which mapping `open` gets. */
+/** A table of which only the beginning was read. The header that `peek` finds decides which mapping `open` gets. */
 type ReadableTable = {
-  /** Reads the first rows, the header among them. */
+  /** Reads the first rows, which include the header. */
   readonly peek: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>;
   readonly open: (mapping: CompiledMapping | null) => OpenedTable;
 };
@@ -74,7 +74,7 @@ type NdjsonFile = { readonly beginning: Uint8Array; readonly whole: AsyncIterabl
 
 /**
  * Finds the format of a file by its first bytes and its name, and opens the file.
- * @throws UnreadableError for an unknown format
+ * @throws UnreadableError for an empty file, an unknown format or an unreadable workbook
  */
 async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile> {
   const { name, reading = {} } = input;
@@ -86,7 +86,7 @@ async function openFile(input: ImportInput): Promise<ReadableTable | NdjsonFile>
     const open = () => ({ format: "xlsx", delimiter: ",", sheet, records: once(records) }) as const;
     return { peek: async () => records, open };
   }
-  return isNdjson(name, beginning) ? { beginning, whole } : openText(beginning, whole, reading);
+  return isNdjson(name, beginning) ? { beginning, whole } : openCsv(beginning, whole, reading);
 }
 
 /** Opens a file as a table, without a mapping. @throws UnreadableError for NDJSON, or if the file cannot be read */
@@ -110,15 +110,15 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
   return text.trimStart().startsWith("{");
 }
 
-/** Opens a CSV text. The options decide its encoding and delimiter, else the mapping, else the text itself. */
-function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: Reading): ReadableTable {
-  const marked = reading.encoding ?? readByteOrderMark(beginning);
-  const endsInCr = beginning.includes(0x0d) && !beginning.includes(0x0a);
+/** Opens a CSV text. Encoding and delimiter come from the options, else from a byte order mark or the mapping. */
+function openCsv(start: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: ReadOptions): ReadableTable {
+  const marked = reading.encoding ?? readByteOrderMark(start);
+  const endsInCr = start.includes(0x0d) && !start.includes(0x0a);
   const encodingBy = (mapping: CompiledMapping | null) => marked ?? mapping?.encoding ?? "utf-8";
-  // A wrong encoding does no harm here: only column names are compared, and nearly all are ASCII.
-  const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(beginning);
+  // A wrong encoding does no harm here: only column names are compared, and nearly all names are ASCII.
+  const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(start);
   function delimiterBy(mapping: CompiledMapping | null): Delimiter {
-    const isKnown = (name: string) => headingField(name, mapping) != null;
+    const isKnown = (name: string) => findField(name, mapping) != null;
     return reading.delimiter ?? mapping?.delimiter ?? sniffDelimiter(textBy(mapping), isKnown);
   }
   const recordsIn = (utf8: AsyncIterable<Uint8Array>, delimiter: Delimiter) =>
@@ -126,13 +126,13 @@ function openText(beginning: Uint8Array, whole: AsyncIterable<Uint8Array>, readi
   return {
     async peek(mapping) {
       const rows = recordsIn(once(Buffer.from(textBy(mapping))), delimiterBy(mapping));
-      // Reads no further: the beginning may end in the middle of a row, which the parser would refuse.
+      // Stops after the first records: `start` may end in the middle of a row, which the parser would refuse.
       for await (const records of rows) if (records.length > 0) return records;
       return [];
     },
     open(mapping) {
       const encoding = encodingBy(mapping);
-      if (marked === null) refuseUnexpectedUtf8(beginning, encoding);
+      if (marked === null) refuseUnexpectedUtf8(start, encoding);
       const delimiter = delimiterBy(mapping);
       return { format: "csv", delimiter, records: recordsIn(convertToUtf8(whole, encoding), delimiter) };
     },
@@ -155,11 +155,11 @@ function isMarkup(beginning: Uint8Array): boolean {
 
 async function readSheetOf(
   bytes: AsyncIterable<Uint8Array>,
-  { reading = {}, readSheet = readHere }: ImportInput,
+  { reading = {}, readSheet = readInThisThread }: ImportInput,
 ): Promise<Sheet> {
   const sheet = reading.sheet ?? reading.mapping?.sheet;
   const options = { sheet, preferred: sheet === undefined ? reading.remembered?.sheet : undefined };
-  const file = await collected(bytes);
+  const file = await collectBytes(bytes);
   if (!isMarkup(file)) return readSheet(file, options);
   // Decodes HTML and XML strictly, so that a wrong encoding is refused as for CSV.
   const encoding = reading.encoding ?? readByteOrderMark(file) ?? reading.mapping?.encoding ?? "utf-8";
@@ -172,10 +172,10 @@ async function* once<T>(value: T): AsyncGenerator<T> {
   yield value;
 }
 
-/** Maximum bytes of a workbook. It is read into memory whole, because a zip archive's directory is at its end. */
+/** Maximum bytes of a workbook, which is read into memory whole: a zip archive's directory is at the file's end. */
 const maxWorkbookBytes = 64 * 1024 * 1024;
 
-async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function collectBytes(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of bytes) {
@@ -186,7 +186,7 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
   return Buffer.concat(pieces);
 }
 
-/** Chooses the mapping of --map, else the remembered one if it fits, else none. @throws TvsError REFUSED */
+/** Chooses --map's mapping, else the remembered one if it fits, else null. @throws TvsError REFUSED if none fits */
 async function chooseMapping(recordsOf: ReadableTable["peek"], { reading = {}, onRemembered }: ImportInput) {
   const given = reading.mapping ?? reading.remembered;
   if (given === undefined) return null;
@@ -216,7 +216,7 @@ function columnsLacking(records: readonly TableRecord[], mapping: CompiledMappin
 
 function hasOwnNames(records: readonly TableRecord[]): boolean {
   const header = findHeader(records, null, true);
-  const fields = new Set(header?.cells.map((cell) => headingField(cell.trim(), null)));
+  const fields = new Set(header?.cells.map((cell) => findField(cell.trim(), null)));
   return requiredFields.every((field) => fields.has(field));
 }
 
@@ -238,7 +238,7 @@ export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
     /** SHA-256 of the file in hex. */
     sha256: "",
   };
-  async function* watched(): AsyncGenerator<Uint8Array> {
+  async function* countedBytes(): AsyncGenerator<Uint8Array> {
     for await (const chunk of input.bytes) {
       digest.update(chunk);
       extract.bytes += chunk.length;
@@ -247,7 +247,7 @@ export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   }
   async function* readRows(): AsyncGenerator<CheckedRow[]> {
     try {
-      const { rows, ...how } = await openRows({ ...input, bytes: watched() }, names);
+      const { rows, ...how } = await openRows({ ...input, bytes: countedBytes() }, names);
       Object.assign(extract, how);
       for await (const some of rows) yield some.map((row) => checkRow(row, blindIndex));
       refuseUnreadStatusColumn(names.unread, extract);
@@ -286,7 +286,7 @@ export function toUnreadableInputError(name: string, error: unknown): unknown {
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
-/** Decodes NDJSON. Invalid UTF-8 becomes U+FFFD, for which only the row is rejected instead of the file. */
+/** Decodes NDJSON. Invalid UTF-8 becomes U+FFFD, which rejects only the row and not the file. */
 async function* asText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });

@@ -44,7 +44,7 @@ const rejectionCodes = {
     "the record was changed while the import was under way; look at it, and import the row again if it is right",
 } as const;
 
-/** Codes of warnings about rows that are imported, each with its explanation. */
+/** Codes of warnings, which reject no row, each with its explanation. */
 const warningCodes = {
   UNKNOWN_COLUMN: "the column is not known and was left out",
   TOTALS_LINE: "the last line has no registration number and says that it is a total; it was left out",
@@ -66,7 +66,7 @@ const warningCodes = {
 export type RejectionCode = keyof typeof rejectionCodes;
 export type WarningCode = keyof typeof warningCodes;
 
-/** Explanations that replace the general ones in one import, because its mapping accepts other words or dates. */
+/** Explanations that replace the general ones in an import whose mapping accepts other words or dates. */
 export type CodeExplanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
 
 export type ImportIssue = {
@@ -75,9 +75,9 @@ export type ImportIssue = {
   /** The column or JSON member; null if the issue is about the whole row. */
   readonly field: string | null;
   readonly code: RejectionCode | WarningCode;
-  /** The row's registration number; absent if the row has none or it may be personal data. */
+  /** The row's registration number; absent if the row has none, or if the number may be personal data. */
   readonly regNo?: string | undefined;
-  /** A text that recognises the row in the next import. The register stores only its keyed digest. */
+  /** A text by which the next import recognises the row. The register stores only a keyed digest of the text. */
   readonly identity?: string | undefined;
 };
 
@@ -87,13 +87,13 @@ export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
 
 const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
 
-/** The number of rows with a code, or of columns for UNKNOWN_COLUMN, and the first of them (decision D7.8). */
+/** The number of rows with a code (for UNKNOWN_COLUMN, of columns), and the first locations (decision D7.8). */
 export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
-  /** In the order of the file. Rows that were rejected only when they were applied come last. */
+  /** The first twenty locations, in the order of the file. Rows that `applyStagedRows` rejected come last. */
   readonly first: readonly Location[];
-  /** The code's explanation in this import, if its mapping changes the general one. */
+  /** The code's explanation, if this import's mapping replaces the general one. */
   readonly meaning?: string | undefined;
 };
 
@@ -110,7 +110,7 @@ export function createCodeTally() {
         counts.set(code, count);
         const location = { line, field, ...(regNo === undefined ? {} : { regNo }) };
         if (count.first.length < keptLocations) count.first.push(location);
-        // Counts a row with two wrong dates once. All unknown columns have line 1, and each is counted.
+        // Counts a row with two wrong dates once. Counts each unknown column, although all of them have line 1.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
@@ -123,7 +123,7 @@ export function createCodeTally() {
   };
 }
 
-/** Sorts codes: rejections before warnings, and of each the most frequent first. */
+/** Sorts rejections before warnings, then by the number of rows, the largest first, then by code. */
 export function sortCodeCounts(counts: readonly CodeCount[]): CodeCount[] {
   const rank = ({ code }: CodeCount) => (isRejection({ code }) ? 0 : 1);
   return counts.toSorted((a, b) => rank(a) - rank(b) || b.rows - a.rows || (a.code < b.code ? -1 : 1));
@@ -152,7 +152,7 @@ export type ImportResult = {
   readonly sheet?: string;
   /** SHA-256 of the file in hex. */
   readonly sha256: string;
-  /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
+  /** The sum of `inserted`, `updated`, `unchanged` and `rejected`, unless the import was stopped. */
   readonly rows: number;
   readonly inserted: number;
   readonly updated: number;
@@ -165,19 +165,18 @@ export type ImportResult = {
   readonly unknownColumns?: readonly string[];
   /** Whether the last import rejected the same rows for the same reasons; absent if no row was rejected. */
   readonly sameRejections?: boolean;
-  /** Present if this is the register's first import and it revokes nobody, or everybody: a likely mistake. */
+  /** Present if the register's first import revokes nobody or everybody, which is probably a mistake. */
   readonly firstRevokes?: "nobody" | "everybody";
   readonly rejectedRows?: readonly ReturnType<typeof omitIssueIdentity>[];
   readonly dryRun?: true;
-  /** Present when --strict or the brake stopped the import. */
   readonly stopped?:
     | { readonly by: "strict" }
     | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly MissingPart[] };
-  /** An unfinished import of another file, whose remaining rows this import dropped. */
+  /** An unfinished import of another file, which stays unfinished. `row` is its last applied row. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Writes the report as JSON text, in pieces. It contains registration numbers, and no other value of the file. */
+/** Writes the report as JSON text, in pieces. Registration numbers are the only values of the file in the report. */
 export async function* formatReport(
   result: ImportResult,
   issues: ImportStaging["issues"],

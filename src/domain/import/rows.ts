@@ -15,7 +15,7 @@ import { findDamage } from "./suspect-text.ts";
 import * as values from "./values.ts";
 
 type Column = {
-  /** Reads a cell. The result undefined leaves the record's field unchanged. */
+  /** Reads a cell. The value undefined leaves the teacher's field unchanged. */
   readonly read: (cell: string, blindIndex: BlindIndex) => values.ParseResult<unknown>;
   /** Explains the column to people who prepare an extract. */
   readonly explanation: string;
@@ -26,14 +26,14 @@ type Column = {
 };
 
 // biome-ignore format: a table reads better in rows
-export const importColumns: Readonly<Record<ImportField, Column>> = {
+const importColumns: Readonly<Record<ImportField, Column>> = {
   regNo: { read: values.readRegNo, absent: "REG_NO_INVALID", explanation: "registration number of four segments, A/B/C/D; it names the teacher for ever" },
   tId: { read: values.readTeacherId, explanation: "teacher id: a whole number, nobody else's" },
   name: { read: (cell) => (cell === "" ? { code: "NAME_MISSING" } : values.readText(cell, 200)), absent: "NAME_MISSING", explanation: "the whole name, up to 200 characters" },
-  nin: { read: (cell, blindIndex) => indexed(values.readNin(cell), blindIndex.nin), explanation: "NIN: exactly 11 digits, as text; only a keyed hash is kept" },
+  nin: { read: (cell, blindIndex) => toBlindIndex(values.readNin(cell), blindIndex.nin), explanation: "NIN: exactly 11 digits, as text; only a keyed hash is kept" },
   ninVerified: { read: (cell) => (cell === "" ? { value: false } : values.readBoolean(cell)), explanation: "whether the NIN was verified: true or false; empty is false" },
-  email: { read: (cell, blindIndex) => indexed(values.readEmail(cell), blindIndex.email), isConvenience: true, explanation: "e-mail address; only a keyed hash is kept" },
-  phone: { read: (cell, blindIndex) => indexed(values.readPhone(cell), blindIndex.phone), isConvenience: true, explanation: "phone number, 0803... or +234...; only a keyed hash is kept" },
+  email: { read: (cell, blindIndex) => toBlindIndex(values.readEmail(cell), blindIndex.email), isConvenience: true, explanation: "e-mail address; only a keyed hash is kept" },
+  phone: { read: (cell, blindIndex) => toBlindIndex(values.readPhone(cell), blindIndex.phone), isConvenience: true, explanation: "phone number, 0803... or +234...; only a keyed hash is kept" },
   state: { read: (cell) => values.readText(cell, 100), explanation: "state, up to 100 characters" },
   category: { read: (cell) => values.readText(cell, 100), explanation: "category, up to 100 characters; the policy may ask for it" },
   source: { read: values.readSource, absent: "SOURCE_INVALID", explanation: "new_system or legacy: the system that the record comes from" },
@@ -44,14 +44,14 @@ export const importColumns: Readonly<Record<ImportField, Column>> = {
   certificateIssueDate: { read: values.readDate, explanation: "date, YYYY-MM-DD" },
   licenseIssueDate: { read: values.readDate, explanation: "first day of the licence, YYYY-MM-DD" },
   licenseExpiryDate: { read: values.readDate, explanation: "last day of the licence, YYYY-MM-DD; without it there is no licence" },
-  // An empty cell says nothing: the licence's dates alone decide.
+  // After an empty cell, only the dates decide the licence's status.
   licenseStatus: { read: (cell) => (cell === "" ? { value: undefined } : values.readLicenseStatus(cell)), explanation: "REVOKED, EXPIRED, NONE or VALID; REVOKED without license_revoked_on revokes as of the day of the import, the others are compared with the dates" },
   licenseRevokedOn: { read: values.readDate, explanation: "day of a revocation, YYYY-MM-DD; empty lifts one that an extract brought" },
   licenseRevokedReason: { read: (cell) => values.readText(cell, 500), explanation: "why it was revoked, up to 500 characters, without personal data" },
   photoUrl: { read: values.readPhotoUrl, isConvenience: true, explanation: "https address of a photo" },
 };
 
-function indexed(read: values.ParseResult<string | null>, index: (value: string) => Uint8Array) {
+function toBlindIndex(read: values.ParseResult<string | null>, index: (value: string) => Uint8Array) {
   return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 
@@ -65,7 +65,6 @@ export const templateColumns = importFields.map((member) => ({
   explanation: importColumns[member].explanation,
 }));
 
-/** A CSV header with every column. */
 export const csvHeaderLine = `${templateColumns.map(({ column }) => column).join(",")}\n`;
 
 type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
@@ -77,13 +76,13 @@ export type CheckedRow = {
   readonly issues: readonly ImportIssue[];
 };
 
-/** The reader of each field, in a list: `checkRow` runs through it for every row. */
+/** The fields with their readers, as an array through which `checkRow` goes for every row. */
 const fieldReaders = importFields.map((field) => ({
   field,
   patchField: field === "licenseStatus" ? field : recordFieldOf[field],
   ...importColumns[field],
 }));
-/** Fields whose text the public lookup or the history shows. Placeholders and damaged letters in them get a warning. */
+/** Fields whose text the public lookup or the history shows. A damaged text in one of these fields gets a warning. */
 const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category", "licenseRevokedReason"]);
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
@@ -97,7 +96,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     issues.push({ line: row.line, field: field === null ? null : labelOfField(field, row.format), code });
   if (row.fault !== undefined) {
     add(row.fault.field, row.fault.code);
-    return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
+    return { line: row.line, patch: null, issues: addIdentity(issues, row, blindIndex) };
   }
   const { cells } = row;
   const patch: OpenPatch = {};
@@ -118,7 +117,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   else if (profile !== null) patch.profile = profile.value;
   refuseOwnData(patch, cells, add);
   if (!issues.some(isRejection)) return { line: row.line, patch: patch as TeacherPatch, issues };
-  return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
+  return { line: row.line, patch: null, issues: addIdentity(issues, row, blindIndex) };
 }
 
 /** Returns a registration number for messages, or undefined if it may contain personal data. */
@@ -126,8 +125,8 @@ export function redactRegNo(regNo: string | null): string | undefined {
   return regNo === null || regNo.includes("@") || holdsPersonalData(regNo) ? undefined : regNo;
 }
 
-/** Adds to a rejected row's issues its registration number, or else a keyed digest of its cells. */
-function identified(
+/** Adds a rejected row's registration number, or else a keyed digest of its cells, to the row's issues. */
+function addIdentity(
   issues: readonly ImportIssue[],
   { cells, fault, format }: RawRow,
   blindIndex: BlindIndex,
@@ -141,7 +140,7 @@ function identified(
   return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }
 
-/** Refuses a column that is stored as text and contains the row's own NIN, e-mail address or phone number. */
+/** Refuses an identifier or photo that contains the row's own NIN, e-mail address or phone number. */
 function refuseOwnData(
   patch: OpenPatch,
   { nin = "", email = "", phone = "" }: RawRow["cells"],

@@ -6,7 +6,7 @@
 import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { asciiDigitsOf, holdsPersonalData, minPersonalDigits, redactPersonalData } from "../personal-data.ts";
 import { classifyColumnName, findNamePart, surnamePosition } from "./column-names.ts";
-import { addCellToProfile, type ColumnProfile, createColumnProfile, valueKinds } from "./column-profile.ts";
+import { addCellToProfile, type ColumnProfile, createColumnProfile, valueTests } from "./column-profile.ts";
 import { type TableRecord, unescapeFormula } from "./csv.ts";
 import { columnOfField, type ImportField, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
@@ -16,8 +16,8 @@ import {
   type AskOperator,
   chooseColumns,
   cleanColumnName,
-  type Question,
-  toLabel,
+  labelOf,
+  type MappingQuestion,
 } from "./suggested-columns.ts";
 import { addDateFormReason, proposeTranslations } from "./suggested-words.ts";
 import {
@@ -39,10 +39,9 @@ export type MappingSuggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
 
-/** The columns of a table, and those that were chosen for a field or for a part of the name. */
+/** All columns of a table (`profiles`), and those that were `chosen` for fields or are `parts` of the name. */
 export type ColumnChoice = Pick<ReturnType<typeof chooseColumns>, "chosen" | "parts"> & {
   readonly profiles: readonly ColumnProfile[];
-  /** The number of rows. */
   readonly rows: number;
 };
 
@@ -56,8 +55,8 @@ export async function suggestMapping(
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
 ) {
   const { encoding, sheet } = known;
-  const { beginning, header, profiles, first, rows, uneven, flawed } = await profile(table);
-  const questions: Question[] = [];
+  const { beginning, header, profiles, first, rows, uneven, flawed } = await profileTable(table);
+  const questions: MappingQuestion[] = [];
   const ask: AskOperator = (about, question) => void questions.push({ about, question });
   const { columns, ...choice } = chooseColumns(profiles, ask);
   const found: ColumnChoice = { ...choice, profiles, rows };
@@ -85,7 +84,7 @@ export async function suggestMapping(
     ...(sheet === undefined ? {} : { sheet }),
     open: [...new Set(questions.map(({ about }) => about))],
   };
-  // Sets `header` only if an import would not find the header itself: in the next file it may be on another line.
+  // Sets `header` only if an import would not find the header: the next file's header may be on another line.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   return {
     mapping: { ...proposed, ...(isFound ? {} : { header: header.line }) },
@@ -96,7 +95,7 @@ export async function suggestMapping(
   };
 }
 
-async function profile({ records: tables, format }: OpenedTable) {
+async function profileTable({ records: tables, format }: OpenedTable) {
   let found: Pick<RowsBelowHeader, "header" | "beginning"> | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
@@ -114,7 +113,7 @@ async function profile({ records: tables, format }: OpenedTable) {
     for (const [index, column] of profiles.entries())
       addCellToProfile(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
-  // Holds back the last row, which may be a total.
+  // Adds each row only when the next one follows, because the last row may be a total.
   let last: TableRecord | undefined;
   for await (const { header, beginning, records } of readRowsBelowHeader(tables, likelyHeader)) {
     if (found === undefined) {
@@ -133,7 +132,7 @@ async function profile({ records: tables, format }: OpenedTable) {
   return { ...found, profiles, first, rows, uneven, flawed };
 }
 
-/** Chooses as header the line with most known column names; if no line has two, the line with most cells. */
+/** Finds the header: the line with the most known column names or, if no line has two, with the most cells. */
 function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableRecord | undefined {
   const [top] = records;
   if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > maxHeaderLine)) return undefined;
@@ -145,7 +144,7 @@ function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableR
   const widths = beginning.map(({ cells }) => cells.filter((cell) => cell.trim() !== "").length);
   const widest = beginning[widths.indexOf(Math.max(...widths))] ?? top;
   const isPerson = widest.cells.some((cell) =>
-    (["regNo", "nin", "email", "phone"] as const).some((field) => valueKinds[field]?.fits(cell.trim())),
+    (["regNo", "nin", "email", "phone"] as const).some((field) => valueTests[field]?.fits(cell.trim())),
   );
   if (isPerson)
     throw new UnreadableError(
@@ -164,7 +163,7 @@ function describeUneven({ rows, firstLine }: { rows: number; firstLine: number }
 /** Asks whether a name's parts are in the right order, and whether a column `name` lacks the surname. */
 function askForName({ chosen, parts, profiles }: ColumnChoice, ask: AskOperator) {
   const whole = chosen.get("name");
-  const joined = parts.map(toLabel).join(" and ");
+  const joined = parts.map(labelOf).join(" and ");
   if (parts.length > 0)
     ask(
       "name",
@@ -174,7 +173,7 @@ function askForName({ chosen, parts, profiles }: ColumnChoice, ask: AskOperator)
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     ask(
       "name",
-      `${toLabel(surname)} is left out; if ${toLabel(whole)} lacks the surname, take them for name.1 and name.2`,
+      `${labelOf(surname)} is left out; if ${labelOf(whole)} lacks the surname, take them for name.1 and name.2`,
     );
 }
 
@@ -193,7 +192,7 @@ function askForMissing({ chosen, parts }: ColumnChoice, ask: AskOperator) {
     ask(columnOfField.licenseExpiryDate, "no column was found for it, so that nobody would have a licence");
 }
 
-/** Personal fields, which `tvs teachers map` never prints. */
+/** Fields of personal data, which `tvs teachers map` never prints. */
 const unshown: ReadonlySet<ImportField> = new Set(["nin", "email", "phone"]);
 
 function showRow({ cells }: TableRecord, { chosen, parts, profiles }: ColumnChoice, mapping: Mapping) {
@@ -205,7 +204,7 @@ function showRow({ cells }: TableRecord, { chosen, parts, profiles }: ColumnChoi
     return translationOf(field)?.(text) ?? text;
   };
   const show = (field: ImportField, text: string) => {
-    if (text !== "" && !unshown.has(field)) row[columnOfField[field]] = shown(field, text);
+    if (text !== "" && !unshown.has(field)) row[columnOfField[field]] = formatShownValue(field, text);
   };
   for (const column of profiles) {
     const field = fields.get(column);
@@ -222,14 +221,14 @@ function showRow({ cells }: TableRecord, { chosen, parts, profiles }: ColumnChoi
   return row;
 }
 
-function shown(field: ImportField, text: string): string {
+function formatShownValue(field: ImportField, text: string): string {
   const read = field in readers ? readers[field as keyof typeof readers](text) : null;
   // Shows words as the register would store them, such as VERIFIED for verified.
   const value = read !== null && "value" in read ? read.value : text;
   return field === "regNo" ? shownRegNo(value) : redactPersonalData(value);
 }
 
-/** Hides a registration number that may be personal data, in a segment or, without letters, as a whole. */
+/** Hides a registration number that may be personal data: in one segment or, if it has no letters, as a whole. */
 function shownRegNo(regNo: string): string {
   const isNumber =
     /[@＠﹫]/.test(regNo) ||

@@ -8,7 +8,7 @@ import {
   countDateCells,
   formatValueCounts,
   redactValue,
-  valueKinds,
+  valueTests,
 } from "./column-profile.ts";
 import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
@@ -23,7 +23,7 @@ export type ColumnProposal = {
 };
 
 /** A question to the operator. `about` (a column, `dates`, `rows` or `encoding`) is listed in the mapping's `open`. */
-export type Question = { readonly about: string; readonly question: string };
+export type MappingQuestion = { readonly about: string; readonly question: string };
 
 export type AskOperator = (about: string, question: string) => void;
 
@@ -36,8 +36,8 @@ type Candidate = {
   readonly rank: number;
 };
 
-/** The share of a column's values that must fit a field for the column to be chosen by its name. */
-const enough = 0.8;
+/** A column is chosen by its name only if at least this share of its values fits the field. */
+const minFittingShare = 0.8;
 const maxParts = 9;
 
 export function chooseColumns(profiles: readonly ColumnProfile[], ask: AskOperator) {
@@ -52,18 +52,18 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: AskOperat
     const isRepeated = (named.get(normalizeName(column.name)) ?? []).length > 1;
     chosen.set(field, column);
     const taken = columnOfField[field];
-    readings.set(column, { name: toLabel(column), taken, why, sure: sure && !isRepeated });
-    if (isRepeated) ask(taken, `two columns are called ${toLabel(column)}; rename the one that is not meant`);
-    else if (!sure && field !== "licenseStatus") ask(taken, `is ${toLabel(column)} meant? ${why}`);
+    readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
+    if (isRepeated) ask(taken, `two columns are called ${labelOf(column)}; rename the one that is not meant`);
+    else if (!sure && field !== "licenseStatus") ask(taken, `is ${labelOf(column)} meant? ${why}`);
   }
   const isJoined = parts.length > 0 && !chosen.has("name");
   if (isJoined)
     for (const [index, column] of parts.entries()) {
       const why = "a part of the name";
-      readings.set(column, { name: toLabel(column), taken: `name.${index + 1}`, why, sure: true });
+      readings.set(column, { name: labelOf(column), taken: `name.${index + 1}`, why, sure: true });
     }
   const columns = profiles.map(
-    (column) => readings.get(column) ?? { name: toLabel(column), taken: null, ...whyLeftOut(column, chosen) },
+    (column) => readings.get(column) ?? { name: labelOf(column), taken: null, ...whyLeftOut(column, chosen) },
   );
   return { chosen, parts: isJoined ? parts : [], columns };
 }
@@ -81,7 +81,7 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
 }
 
 /** Returns a column's name for messages, or its number if the name may be personal data. */
-export function toLabel(column: ColumnProfile): string {
+export function labelOf(column: ColumnProfile): string {
   return column.name === "" ? "" : cleanColumnName(column) || `column ${column.position}`;
 }
 
@@ -99,24 +99,24 @@ function candidatesFor(column: ColumnProfile): readonly Candidate[] {
     const { field } = reading;
     const share = shareOf(column, field);
     const said = reading.kind === "own" ? "the register's own name" : "the name fits";
-    if (share === null || share >= enough)
-      return [{ field, why: describe(said, column, field), sure: true, rank: 0 }];
+    if (share === null || share >= minFittingShare)
+      return [{ field, why: describeFit(said, column, field), sure: true, rank: 0 }];
     const few = `not sure: ${said}, but only ${percent(share)} of its values are ${kindOf(field)}`;
     return [{ field, why: few, sure: share > 0.5 && reading.kind === "own", rank: 2 }];
   }
   if (reading.kind === "perhaps") {
-    const fields = reading.fields.filter((field) => (shareOf(column, field) ?? 0) >= enough);
+    const fields = reading.fields.filter((field) => (shareOf(column, field) ?? 0) >= minFittingShare);
     const why = "probably: the name and the values fit";
     return [...fields.map((field) => ({ field, why, sure: false, rank: 3 })), ...status];
   }
   const said = "probably: the values fit, the name does not say it";
   const byValues = valueFields
     .filter((field) => column.filled > 0 && (shareOf(column, field) ?? 0) >= 0.95)
-    .map((field) => ({ field, why: describe(said, column, field), sure: false, rank: 4 }));
+    .map((field) => ({ field, why: describeFit(said, column, field), sure: false, rank: 4 }));
   return [...status, ...byValues];
 }
 
-/** Fields that are proposed by the values alone, if the column's name is unknown. */
+/** Fields for which a column with an unknown name is proposed by its values alone. */
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
 
 /** Whether a column seems to hold licence statuses, by its name or by a word such as REVOKED. */
@@ -134,7 +134,7 @@ function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly 
   return [{ field, why, sure: false, rank }];
 }
 
-function describe(said: string, column: ColumnProfile, field: ImportField): string {
+function describeFit(said: string, column: ColumnProfile, field: ImportField): string {
   const { shortened } = column;
   if (column.filled === 0) return `${said}; it is empty`;
   const words = "of its numbers were shortened by a spreadsheet, and rows with them will be refused";
@@ -146,18 +146,18 @@ function percent(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** The share of a column's values that fit a field. Words such as NULL are not counted. @returns null without values */
+/** Computes the share of a column's values that fit a field, without words such as NULL. @returns null if empty */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
   const { fitting, words, suspects } = column;
   const filled = column.filled - (hasFixedWords(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
   if (filled <= 0) return null;
   if (isDateField(field)) return Math.min(countDateCells(column) / filled, 1);
-  // `words` is null for a column with many different values, which no field of words has.
+  // `words` is null for a column with many different values. Fields with fixed words have few.
   return hasFixedWords(field) && words === null ? 0 : Math.min((fitting.get(field) ?? filled) / filled, 1);
 }
 
 function kindOf(field: ImportField): string {
-  return isDateField(field) ? "dates" : (valueKinds[field]?.called ?? "texts");
+  return isDateField(field) ? "dates" : (valueTests[field]?.called ?? "texts");
 }
 
 function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure: boolean } {
@@ -169,14 +169,14 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
   const fields = reading.kind === "perhaps" ? reading.fields : "field" in reading ? [reading.field] : [];
   const other = fields.map((field) => chosen.get(field)).find((one) => one !== undefined);
   const held = shownValues(column);
-  if (other !== undefined) return { why: `${toLabel(other)} is taken for the same${held}`, sure: false };
+  if (other !== undefined) return { why: `${labelOf(other)} is taken for the same${held}`, sure: false };
   if (findNamePart(column.name) !== null) return { why: "a part of a name", sure: false };
   return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
 }
 
 const maxShownWords = 20;
 
-/** Shows a column's three most frequent values; empty if there are too many or they may be personal data. */
+/** Describes a column's three most frequent values; empty if it has many values or one may be personal data. */
 function shownValues(column: ColumnProfile): string {
   const { name, words, filled } = column;
   const isPrivate = isPrivateOrUnstoredColumn(name) || /name/i.test(name) || findNamePart(name) !== null;

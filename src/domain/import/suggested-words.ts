@@ -12,7 +12,7 @@ import {
 import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
 import type { ColumnChoice } from "./suggest.ts";
-import { type AskOperator, type ColumnProposal, isLikelyStatusColumn, toLabel } from "./suggested-columns.ts";
+import { type AskOperator, type ColumnProposal, isLikelyStatusColumn, labelOf } from "./suggested-columns.ts";
 import type { DamageKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
 import {
@@ -26,11 +26,10 @@ import {
 
 type Proposal = {
   readonly ask: AskOperator;
-  /** Proposes how the texts of a field are read. */
+  /** Adds translations of a field's texts to the proposed mapping. */
   readonly propose: (field: ImportField, texts: Iterable<readonly [theirs: string, ours: string]>) => void;
 };
 
-/** Proposes how words, dates and texts of the chosen columns are read, with a question about each proposal. */
 export function proposeTranslations(found: ColumnChoice, ask: AskOperator) {
   const values: Mapping["values"] = {};
   const propose: Proposal["propose"] = (field, texts) => {
@@ -48,7 +47,7 @@ export function proposeTranslations(found: ColumnChoice, ask: AskOperator) {
   return { values, ...dates };
 }
 
-/** Proposes translations for the words of the chosen columns. The operator must confirm them. */
+/** Proposes translations for the words of the chosen columns. The operator must confirm each one. */
 function proposeWords({ chosen, profiles }: ColumnChoice, { ask, propose }: Proposal): void {
   const taken = new Set(chosen.values());
   const isStatusAlone = !profiles.some((column) => !taken.has(column) && isLikelyStatusColumn(column));
@@ -57,7 +56,7 @@ function proposeWords({ chosen, profiles }: ColumnChoice, { ask, propose }: Prop
     const isStatus = field === "licenseStatus";
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isRegisterWord(field, text));
     const about = columnOfField[field];
-    // Asks even about known words: another system's "Licence Status" may mean something else by them.
+    // Asks about licence statuses even if all words are known: another system may mean something else by them.
     if (strange.length === 0 && (!isStatus || (column.name === about && isStatusAlone))) continue;
     const meant = strange.flatMap(({ text }) => {
       const value = isStatus ? statusWord(column, text) : guessRegisterWord(field, text);
@@ -94,7 +93,7 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
   );
   const revoked = words.filter(({ text }) => statusWord(column, text) === "REVOKED");
   const asked = [
-    `${toLabel(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
+    `${labelOf(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
   ];
   if (unread.length > 0)
     asked.push(`give ${formatValueCounts(unread)} one of ${registerWordsOf("licenseStatus").join(", ")}`);
@@ -121,7 +120,7 @@ function askForStatuses({ chosen, profiles }: ColumnChoice, ask: AskOperator): v
     if (column.name === "" || !isLikelyStatusColumn(column) || (field !== undefined && !isOfText)) continue;
     const words =
       column.words !== null && column.words.size <= maxStatusWords ? column.words : column.withdrawn;
-    const label = toLabel(column);
+    const label = labelOf(column);
     const said = words.size === 0 ? "its texts are many" : rowsWith([...words.values()]);
     const taken = field === undefined ? "left out" : `taken for ${columnOfField[field]}`;
     const harm =
@@ -130,7 +129,7 @@ function askForStatuses({ chosen, profiles }: ColumnChoice, ask: AskOperator): v
     const remedy =
       other === undefined
         ? "Take the column for license_status, or leave it in `ignore` if it says nothing of licences"
-        : `Only one column can be license_status, which is ${toLabel(other)} now`;
+        : `Only one column can be license_status, which is ${labelOf(other)} now`;
     ask(label, `${label} is ${taken}: ${said}. Nothing of it would be kept${harm}. ${remedy}`);
   }
 }
@@ -158,13 +157,13 @@ function proposeTexts({ chosen, parts }: ColumnChoice, { ask, propose }: Proposa
       const found = `${count(nulls)} that may stand for an empty cell: ${formatValueCounts(column.nulls.values())}`;
       ask(
         about,
-        `${toLabel(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
+        `${labelOf(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
       );
     }
     if (!textFields.includes(field)) continue;
     for (const [kind, said] of Object.entries(damages) as [keyof typeof damages, string][]) {
       const found = column.suspects.get(kind) ?? 0;
-      if (found > 0) ask(about, `${toLabel(column)} has ${count(found)} ${said}`);
+      if (found > 0) ask(about, `${labelOf(column)} has ${count(found)} ${said}`);
     }
   }
 }
@@ -209,7 +208,7 @@ function describeHalf(column: ColumnProfile): string {
   const { isoDates } = column;
   const texts = countDateCells(column) - isoDates - sumCounts(column.never);
   return (
-    `${toLabel(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
+    `${labelOf(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
     "A spreadsheet makes dates of the texts that it can read, and may have swapped their days and months: " +
     "export the column again as text, or set `dates` if you know that both kinds are right"
   );
@@ -221,7 +220,7 @@ export function addDateFormReason(column: ColumnProposal, why: string): ColumnPr
   return isDated ? { ...column, why: `${column.why}, ${why}` } : column;
 }
 
-/** Proposes that dates such as 0000-00-00 are read as empty, except an expiry such as 9999-12-31. Asks about all. */
+/** Asks about dates such as 0000-00-00, and proposes to read them as empty, except expiry dates such as 9999-12-31. */
 function proposeEmptyDates({ chosen }: ColumnChoice, { ask, propose }: Proposal): void {
   for (const [field, column] of chosen) {
     const { never } = column;
@@ -236,7 +235,7 @@ function proposeEmptyDates({ chosen }: ColumnChoice, { ask, propose }: Proposal)
     const dates = formatValueCounts(never.values());
     ask(
       columnOfField[field],
-      `${toLabel(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
+      `${labelOf(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
     );
   }
 }
@@ -248,14 +247,14 @@ function askForRevoked({ chosen, rows }: ColumnChoice, ask: AskOperator): void {
   if (column === undefined || rows < fewRows) return;
   const revoked = countDateCells(column) - sumCounts(column.never);
   if (revoked * 2 <= rows) return;
-  const said = `${revoked} of ${rows} teachers would be revoked by ${toLabel(column)}`;
+  const said = `${revoked} of ${rows} teachers would be revoked by ${labelOf(column)}`;
   ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
 const dateFields: readonly ImportField[] = ["licenseExpiryDate", "licenseIssueDate", "certificateIssueDate"];
 const maxOffered = 5;
 
-/** Asks whether unrecognised columns of dates are the date fields that still lack a column. */
+/** Asks whether unrecognised columns of dates belong to date fields for which no column was found. */
 function askForDateFields({ chosen, profiles }: ColumnChoice, ask: AskOperator): void {
   const taken = new Set(chosen.values());
   const free = dateFields.filter((field) => !chosen.has(field));
@@ -266,7 +265,7 @@ function askForDateFields({ chosen, profiles }: ColumnChoice, ask: AskOperator):
     !isPrivateOrUnstoredColumn(column.name) &&
     column.filled > 0 &&
     countDateCells(column) / column.filled >= 0.95 &&
-    // A column that is mostly empty may be the dates of revocation, which few teachers have.
+    // A column that is mostly empty may hold dates of revocation, which few teachers have.
     (free.length > 0 || column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0));
   if (open.length === 0) return;
   const names = open.map((field) => columnOfField[field]).join(" or ");
@@ -276,7 +275,7 @@ function askForDateFields({ chosen, profiles }: ColumnChoice, ask: AskOperator):
   for (const [index, column] of offered.slice(0, maxOffered).entries()) {
     const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
-    const label = toLabel(column);
+    const label = labelOf(column);
     const move = `if it is ${names}, move it from \`ignore\` to \`columns\`${likely}`;
     ask(label, `${label} holds dates${span} and is left out; ${move}`);
   }

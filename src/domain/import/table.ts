@@ -24,9 +24,9 @@ import { type Delimiter, maxHeaderLine } from "./text.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
-  /** The delimiter of the CSV, for messages and to detect missing quotes. */
+  /** The delimiter of CSV. Messages name it, and the search for missing quotes needs it. */
   readonly delimiter: Delimiter;
-  /** Null if the columns have the register's own names. */
+  /** The mapping; null if the columns have the register's own names. */
   readonly mapping: CompiledMapping | null;
 };
 
@@ -34,26 +34,27 @@ export const tooManyColumnsMessage = "the row has more than 256 columns; remove 
 
 type Column = {
   readonly field: ImportField | null;
-  /** Which part of a person's name the column has, from 1; null if it is a whole field. */
+  /** Which part of a person's name the column holds, from 1; null if the column holds a whole field. */
   readonly part: number | null;
-  /** Collects the words of a column that is not read; null if the column is read or ignored. */
+  /** Counts the words of an unknown column, or of `license_status` without a mapping; null for other columns. */
   readonly unread: UnreadColumn | null;
   readonly translate: CellTranslator;
 };
 type Header = ReturnType<typeof readHeader>;
 
 /** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
-export function headingField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
+export function findField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
   const field = fieldOfColumnName(name);
-  // Accepts `license_status` only in this spelling: another system's "Licence Status" has words that need a mapping.
+  // Accepts `license_status` only with an underscore: the words of another system's "Licence Status" need a mapping.
   return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
 /**
- * Finds the header: the line that the mapping gives, else the first of the first twenty lines that has two known
- * columns, else the first line.
+ * Finds the header: the line that the mapping names, else the first line with two known columns, else the first line
+ * that is not blank. Without a mapping's line, only the first twenty lines are searched.
+ * @param isWhole whether `records` has all rows of the table
  * @returns undefined if the header may follow in rows that were not read yet
  */
 export function findHeader(
@@ -70,22 +71,22 @@ export function findHeader(
     return found;
   }
   const known = (record: TableRecord) =>
-    record.cells.filter((name) => headingField(name.trim(), mapping) != null).length;
+    record.cells.filter((name) => findField(name.trim(), mapping) != null).length;
   const first = filled.find((record) => record.line <= maxHeaderLine && known(record) >= 2);
   return first ?? (isPast(maxHeaderLine) ? filled[0] : undefined);
 }
 
 export type RowsBelowHeader = {
   readonly header: TableRecord;
-  /** The table's first rows, the header among them. */
+  /** The table's first rows, which include the header. */
   readonly beginning: readonly TableRecord[];
-  /** The next rows, all below the header. */
+  /** The next rows below the header. */
   readonly records: readonly TableRecord[];
 };
 
 /**
  * Yields the rows below a table's header, without blank rows.
- * @param find finds the header among the first rows; undefined if it may follow in later rows
+ * @param find finds the header among the first rows, or returns undefined if the header may follow in later rows
  * @param firstLine rows above this line are dropped, so that a long text above the table needs no memory
  * @throws UnreadableError if the table has no header
  */
@@ -128,9 +129,9 @@ export async function* readTableRows(
     header ??= readHeader(piece.header, layout, names);
     const rows: RawRow[] = [];
     for (const record of piece.records) {
-      // Holds back a row that looks like a total: only the table's last row is one.
+      // Holds back a row that looks like a total, which is a total only if no row follows.
       if (total !== undefined) rows.push(rowOf(total, header, layout));
-      total = saysTotal(record, header) ? record : undefined;
+      total = looksLikeTotal(record, header) ? record : undefined;
       if (total === undefined) rows.push(rowOf(record, header, layout));
     }
     yield rows;
@@ -143,7 +144,7 @@ function isFilled({ cells, flaws }: TableRecord): boolean {
 }
 
 /** Whether a row looks like a total: a cell says so, and the registration number is missing. */
-function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
+function looksLikeTotal({ cells }: TableRecord, { columns }: Header): boolean {
   const regNo = columns.findIndex(({ field }) => field === "regNo");
   const number = (cells[regNo] ?? "").trim();
   return (number === "" || isTotalCell(number)) && cells.some(isTotalCell);
@@ -159,7 +160,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ex
   if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumnsMessage);
   const columns = cells.map((cell, index): Column => {
     const name = collapseWhitespace(cell);
-    const field = headingField(name, mapping);
+    const field = findField(name, mapping);
     const label = redactLabel(name, `column ${index + 1}`);
     if (field != null) names.fields.push(field);
     else if (field === undefined && (name !== "" || format === "csv"))
@@ -203,8 +204,8 @@ export const delimiterNames: Readonly<Record<Delimiter, string>> = {
   "|": "vertical bars",
 };
 
-/** Whether a cell contains the end of one row and the beginning of a later one, because a quote is missing in both. */
-function holdsRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
+/** Whether a cell holds the end of one row and the beginning of a later row, because each row lacks a quote. */
+function spansRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
   if (!cell.includes("\n")) return false;
   const parts = (text: string) => text.split(delimiter).length - 1;
   const [first, last] = [cell.slice(0, cell.indexOf("\n")), cell.slice(cell.lastIndexOf("\n"))];
@@ -228,13 +229,12 @@ export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
 type Widths = Pick<TableLayout, "format"> & {
-  /** The number of cells of the header. */
   readonly width: number;
-  /** The number of empty cells that the first row has more than the header; undefined before the first row. */
+  /** The number of empty cells that the first row has after the header's columns; undefined before the first row. */
   surplus?: number;
 };
 
-/** Whether a row has the header's cells. In CSV it may end with empty cells, as many as the first row has. */
+/** Whether a row fits the header. Workbook rows may be shorter. CSV rows may end with `surplus` more, empty cells. */
 export function hasHeaderWidth({ cells }: TableRecord, widths: Widths): boolean {
   const { format, width } = widths;
   if (format !== "csv") return cells.length <= width;
@@ -257,7 +257,7 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   for (let index = 0; index < columns.length; index++) {
     const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
-    if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
+    if (format === "csv" && spansRows(cell, index, columns.length, delimiter))
       return fault(field, "ROWS_IN_A_CELL");
     if (unread !== null) countColumnWord(unread, unescapeFormula(cell.trim()));
     if (field === null) continue;

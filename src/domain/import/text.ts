@@ -9,10 +9,10 @@ export type Delimiter = (typeof delimiters)[number];
 export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
 export type Encoding = (typeof encodings)[number];
 
-/** Bytes at a file's beginning from which its format, encoding, delimiter and header are found. */
+/** Number of bytes at a file's beginning that show its format, encoding, delimiter and header. */
 const beginningBytes = 64 * 1024;
 
-/** Reads the beginning of a file. @returns `whole` yields all bytes, those of the beginning included */
+/** Reads the beginning of a file. @returns the beginning, and `whole`, which yields all bytes of the file */
 export async function readBeginning(bytes: AsyncIterable<Uint8Array>) {
   const pieces = bytes[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
@@ -26,7 +26,7 @@ export async function readBeginning(bytes: AsyncIterable<Uint8Array>) {
       yield* first;
       yield* { [Symbol.asyncIterator]: () => pieces };
     } finally {
-      // Closes the file of a reader that stops early.
+      // Closes the file if the reader of `whole` stops early.
       await pieces.return?.();
     }
   }
@@ -57,7 +57,7 @@ export function readByteOrderMark(first: Uint8Array): Encoding | null {
   );
 }
 
-/** Refuses UTF-8 that a mapping calls a single-byte character set: names would be damaged. @throws UnreadableError */
+/** Refuses UTF-8 for which a mapping names a single-byte encoding: names would be damaged. @throws UnreadableError */
 export function refuseUnexpectedUtf8(beginning: Uint8Array, encoding: Encoding): void {
   if (encoding !== "windows-1252" && encoding !== "iso-8859-1") return;
   const whole = beginning.subarray(0, beginning.lastIndexOf(0x0a) + 1);
@@ -80,7 +80,6 @@ export const isOleCompoundFile = (bytes: Uint8Array) => beginsWith(bytes, "d0cf1
 /** The first bytes of gzip, xz, bzip2, Zstandard, 7z and RAR files, in hex. */
 const compressed = ["1f8b", "fd377a58", "425a68", "28b52ffd", "377abcaf", "52617221"];
 
-/** Refuses a compressed file and a PDF. @throws UnreadableError */
 export function refuseCompressedOrPdf(first: Uint8Array): void {
   if (compressed.some((mark) => beginsWith(first, mark)))
     throw new UnreadableError(1, "the file is compressed; unpack it first");
@@ -125,12 +124,12 @@ function nameOf(encoding: Encoding): string {
   return encoding.startsWith("utf-16") ? "UTF-16" : encoding === "utf-8" ? "UTF-8" : encoding;
 }
 
-/** Decodes ISO 8859-1 with Buffer, because TextDecoder takes the name iso-8859-1 for windows-1252. */
+/** Decodes ISO 8859-1 with Buffer, because TextDecoder reads windows-1252 under the name iso-8859-1. */
 function latin1Decoder(): { decode(piece?: Uint8Array, options?: object): string } {
   return { decode: (piece) => (piece === undefined ? "" : Buffer.from(piece).toString("latin1")) };
 }
 
-/** Counts the lines before the first line that is not UTF-8. */
+/** Counts the lines before the piece's first line that is not UTF-8. */
 function firstBadLine(piece: Uint8Array = new Uint8Array()): number {
   const lines = Buffer.from(piece).toString("latin1").split("\n");
   const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
@@ -143,16 +142,16 @@ function linesIn(bytes: Uint8Array): number {
   return count;
 }
 
-/** The number of first lines among which the header is looked for (decision D7.10). */
+/** The last line on which a header is looked for (decision D7.10). */
 export const maxHeaderLine = 20;
 
-/** Finds the delimiter that gives a line most known column names, else the one that gives most rows of equal length. */
+/** Finds the delimiter that gives a line the most known column names or, in a tie, gives the most regular rows. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, maxHeaderLine).filter((line) => line.trim() !== "");
   const scored = delimiters.map((delimiter) => {
     const rows = lines.map((line) => cellsOf(line, delimiter));
     const known = Math.max(0, ...rows.map((cells) => cells.filter(isKnown).length));
-    return { delimiter, known, regular: regularity(rows.map((cells) => cells.length)) };
+    return { delimiter, known, regular: countRegularDelimiters(rows.map((cells) => cells.length)) };
   });
   const [best] = scored.sort((one, other) => other.known - one.known || other.regular - one.regular);
   return best === undefined || (best.known === 0 && best.regular === 0) ? "," : best.delimiter;
@@ -163,15 +162,15 @@ function cellsOf(line: string, delimiter: Delimiter): string[] {
   return parted.split(delimiter).map((cell) => cell.replaceAll('"', "").trim());
 }
 
-/** The number of delimiters in the rows of the length that occurs most. */
-function regularity(lengths: readonly number[]): number {
+/** Counts the delimiters in rows of equal length. @returns the largest count of any length */
+function countRegularDelimiters(lengths: readonly number[]): number {
   const rows = Map.groupBy(lengths, (length) => length);
   return Math.max(0, ...[...rows].map(([length, alike]) => (length - 1) * alike.length));
 }
 
 const megabyte = 1024 * 1024;
 
-/** Limits against zip bombs. The compression ratio is limited only above `ratioFrom` unpacked bytes. */
+/** Limits against zip bombs. The compression ratio is limited only if more than `ratioFrom` bytes are unpacked. */
 const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
 export const workbookTooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";

@@ -12,14 +12,14 @@ export type ParseResult<T, Code = RejectionCode | WarningCode> =
   | { readonly value: T }
   | { readonly code: Code };
 
-/** A long number as a spreadsheet rewrites it: 2.3E+10, 12345678901.0, 1,234,567, or with a leading apostrophe. */
+/** Matches a number that a spreadsheet rewrote: 2.3E+10, 12345678901.0, 1,234,567, or with a leading apostrophe. */
 const damagedNumber = /^[+-]?\d+([.,]\d+)?e[+-]?\d+$|^\d+[.,]0+$|^\d{1,3}([.,]\d{3})+$|^'\d/i;
-/** What a spreadsheet writes for a failed formula (#REF!) or a number that is too wide for its column (###). */
+/** Matches what a spreadsheet writes for a failed formula (#REF!) or a number wider than its column (###). */
 const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC!)$|^#{3,}$/i;
-/** A date as a spreadsheet's number of days since 1900. */
+/** Matches a date as a spreadsheet's number of days since 1900. */
 const serialDate = /^\d{5}([.,]\d+)?$/;
 
-/** White space. The byte order mark, which \s matches too, is excluded and so refused as a hidden character. */
+/** Matches white space except the byte order mark, which `readText` refuses as a hidden character. */
 const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
 const plainText = /^[\x20-\x7e]*$/;
 
@@ -29,9 +29,9 @@ export function isFailedFormula(cell: string): boolean {
 
 const maxGaps = 1000;
 
-/** Reads a text of one line. @param maxLength the maximum number of characters */
+/** Reads a text, with each run of white space as one space. @param maxLength the maximum number of characters */
 export function readText(cell: string, maxLength: number): ParseResult<string | null> {
-  // Bounds normalize(), whose time is quadratic in combining marks. It makes one character of at most four.
+  // Bounds the input of normalize(), whose time is quadratic in combining marks. NFC joins at most four characters.
   if (cell.length > 4 * maxLength + maxGaps) return { code: "TEXT_TOO_LONG" };
   const text =
     plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
@@ -43,7 +43,7 @@ export function readText(cell: string, maxLength: number): ParseResult<string | 
 
 export function readRegNo(cell: string): ParseResult<string, RejectionCode> {
   const regNo = canonicalRegNo(cell);
-  // With an @ the teacher could not be found: searches take such a term for an e-mail address.
+  // Nobody could find the teacher by a number with an @, which a search reads as an e-mail address.
   if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
   return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };
 }
@@ -76,7 +76,7 @@ export function readBoolean(cell: string): ParseResult<boolean> {
   return no.includes(word) ? { value: false } : { code: "BOOLEAN_INVALID" };
 }
 
-/** Makes a reader of words that ignores case and spaces, as in `Verified` and `New System`. */
+/** Creates a reader of fixed words that ignores case and spaces, so that `New System` means `new_system`. */
 function wordReader<T extends string>(
   values: readonly T[],
   code: RejectionCode,
@@ -105,7 +105,7 @@ export function readEmail(cell: string): ParseResult<string | null> {
   return readable ? { value: cell } : { code: "EMAIL_INVALID" };
 }
 
-/** Reads a phone number. @returns the number in E.164 form */
+/** Reads a phone number. @returns the number in the E.164 format */
 export function readPhone(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };
   const phone = damagedNumber.test(cell) ? null : canonicalizePhone(cell);

@@ -1,10 +1,10 @@
-/** Translates other systems' words for sources, statuses and flags. */
+/** Translates other systems' words for sources, statuses, and yes and no. */
 
 import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { type ImportField, normalizeName } from "./fields.ts";
 import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
 
-/** The most different words in a column for it to be taken for a column of statuses. */
+/** Maximum number of different words in a column that is recognised as a column of statuses. */
 export const maxStatusWords = 20;
 const maxLetters = 64;
 
@@ -19,7 +19,7 @@ function lettersOf(text: string): string {
 
 const withdrawal =
   /revo[ck]|struckoff|struckfrom|struckout|strikeoff|strikingoff|stricken|suspen[ds]|withdr[aeo]w|cancel|barred|deregis|removed|removal|disqualif|surrender|annul|expel|expul|banned|prohibit|rescind|nullif|invalidated|voided|forfeit|delist|blacklist|erased|erasure|terminated|termination|dismiss|excluded/;
-/** Words that mean a withdrawal only if they are the whole text: `ban` does, `Banjo` does not. */
+/** Matches words that mean a withdrawal only as the whole text: `ban` means one, `Banjo` does not. */
 const shortWithdrawal =
   /^(?:struck|strike|void|ban|susp|suspd|revd|canc|cxl|dereg|removefromregister|offregister|offtheregister|unregistered)$/;
 const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;
@@ -49,7 +49,7 @@ export function isStatusColumnName(name: string): boolean {
   return statusNames.some((pattern) => pattern.test(letters));
 }
 
-/** By field: the register's words, their reader, and other systems' words that probably mean one of them. */
+/** For each field with fixed words: the words, their reader, and other systems' words that probably mean the same. */
 const wordFields = {
   source: {
     words: teacherSources,
@@ -114,7 +114,7 @@ export function registerWordsOf(field: WordField): readonly string[] {
   return wordFields[field].words;
 }
 
-/** Finds the register's word that another system's word probably means. */
+/** Finds the register's word that another system's word probably means. @returns undefined if no word fits */
 export function guessRegisterWord(field: ImportField, word: string): string | undefined {
   if (!hasFixedWords(field)) return undefined;
   if (field === "licenseStatus" && isWithdrawalWord(word)) return "REVOKED";

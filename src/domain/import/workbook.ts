@@ -11,8 +11,8 @@ import { damagedMessage, isZipArchive, listZipEntries, workbookTooLargeMessage }
 /** Maximum rows of a sheet. `cli/register/workbook-process.ts` limits the time and memory of reading. */
 const maxRows = 250_000;
 
-/** The smallest .xls file in bytes: an OLE compound file has at least three sectors of 512 bytes. */
-const minOldBytes = 1536;
+/** Size of the smallest .xls file, in bytes: an OLE compound file has at least three sectors of 512 bytes. */
+const minXlsBytes = 1536;
 
 export type SheetOptions = {
   readonly sheet?: string | undefined;
@@ -24,15 +24,15 @@ export type Sheet = { readonly name: string; readonly records: readonly TableRec
 
 /**
  * Reads a sheet of a workbook. Texts stay unchanged, numbers become digits, and cells that show a date become
- * YYYY-MM-DD. A formula has the result that the spreadsheet saved last.
+ * YYYY-MM-DD. A cell with a formula has the result that the spreadsheet saved last.
  * @param file the workbook's bytes, or the text of an HTML or XML table
  * @throws UnreadableError for another kind of file, a missing sheet, or a workbook that is damaged, too large or locked
  */
 export function readWorkbook(file: Uint8Array | string, options: SheetOptions = {}): Sheet {
   const isZip = typeof file !== "string" && isZipArchive(file);
   if (isZip) refuseOtherArchives(listZipEntries(file));
-  // SheetJS would read a smaller file as text.
-  if (!isZip && typeof file !== "string" && file.length < minOldBytes)
+  // SheetJS would read a smaller .xls file as text.
+  if (!isZip && typeof file !== "string" && file.length < minXlsBytes)
     throw new UnreadableError(1, damagedMessage);
   const book = parse(file);
   if (isZip) checkParts(book);
@@ -76,7 +76,7 @@ function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string
   }
   if (preferred !== undefined && names.includes(preferred)) return preferred;
   const visible = names.filter((_, index) => (book.Workbook?.Sheets?.[index]?.Hidden ?? 0) === 0);
-  // Chooses an unreadable sheet too, which is refused later: the next sheet may be another table.
+  // Chooses an unreadable sheet too, and refuses the file later, because the next sheet may be another table.
   const found = visible.find((name) => book.Sheets[name] === undefined || hasCells(book.Sheets[name]));
   if (found !== undefined) return found;
   if (names.length === 0) throw new UnreadableError(1, damagedMessage);
@@ -109,7 +109,7 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
     const flaws = new Map<number, CellFlaw>();
     row.forEach((cell, column) => {
       if (cell === undefined) return;
-      const flaw = flawOf(cell);
+      const flaw = cellFlawOf(cell);
       if (flaw !== null) flaws.set(column, flaw);
       const text = flaw === null ? textOf(cell, is1904) : "";
       if (text === "" && flaw === null) return;
@@ -125,7 +125,7 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
   return records;
 }
 
-/** Lists, for each row, the columns without a value because a merged cell covers them. */
+/** Lists, for each row, the columns that have no value because a merged cell covers them. */
 function coveredCells(sheet: WorkSheet, rows: number): ReadonlyMap<number, ReadonlySet<number>> {
   const covered = new Map<number, Set<number>>();
   for (const { s, e } of sheet["!merges"] ?? [])
@@ -138,7 +138,7 @@ function coveredCells(sheet: WorkSheet, rows: number): ReadonlyMap<number, Reado
   return covered;
 }
 
-function flawOf({ t, f }: Cell): CellFlaw | null {
+function cellFlawOf({ t, f }: Cell): CellFlaw | null {
   if (t === "e") return "error";
   return t === "z" && f !== undefined ? "formula" : null;
 }
@@ -163,7 +163,7 @@ function showsLeadingDigits(format: string): boolean {
   return format.length > 1 && /^(?:0|#|"\d*"|\\\d)+$/.test(format) && !/^#*0?$/.test(format);
 }
 
-/** Content types of a workbook's main part: workbooks, templates and add-ins, with macros or binary (.xlsb) too. */
+/** Matches content types of a workbook's main part: workbooks, templates and add-ins, also with macros or binary. */
 const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[\w.]*\.)?main(?:\+xml)?$/i;
 
 /** Refuses an Excel workbook whose parts contradict each other: Excel may show other rows. @throws UnreadableError */
@@ -179,8 +179,8 @@ function checkParts(book: WorkBook): void {
   const others = ["content.xml", "meta-inf/manifest.xml", "objectdata.xml"];
   if (others.some((part) => parts.has(part)) || parts.size < keys.length)
     throw new UnreadableError(1, damagedMessage);
-  const relations = tags(read("_rels/.rels"), "Relationship");
-  const types = tags(read("[content_types].xml"), "Override");
+  const relations = attributesOfTags(read("_rels/.rels"), "Relationship");
+  const types = attributesOfTags(read("[content_types].xml"), "Override");
   const targets = [
     ...relations
       .filter((one) => attribute(one, "Type")?.endsWith("/officeDocument"))
@@ -191,7 +191,7 @@ function checkParts(book: WorkBook): void {
   ];
   const named = new Set(targets.map((target = "") => partName(target)));
   const [workbook = "xl/workbook.xml"] = named;
-  const hasTwoIds = tags(read(workbook), "sheet").some(
+  const hasTwoIds = attributesOfTags(read(workbook), "sheet").some(
     (sheet) => (sheet.match(/(?:^|[\s:])id\s*=/gi) ?? []).length > 1,
   );
   if (named.size > 1 || !parts.has(workbook) || hasTwoIds) throw new UnreadableError(1, damagedMessage);
@@ -202,8 +202,8 @@ function partName(name: string): string {
   return name.replace(/^\/+/, "").toLowerCase();
 }
 
-/** Lists the attributes, as one text, of each XML tag called `name`, with any namespace prefix. */
-function tags(xml: string, name: string): string[] {
+/** Lists the attributes of each XML tag `name`, one text per tag. The tag may have a namespace prefix. */
+function attributesOfTags(xml: string, name: string): string[] {
   return [...xml.matchAll(new RegExp(`<(?:\\w+:)?${name}\\s([^<>]*)>`, "g"))].map(
     ([, inside = ""]) => inside,
   );
@@ -213,10 +213,10 @@ function attribute(tag: string, name: string): string | undefined {
   return new RegExp(`(?:^|\\s)${name}\\s*=\\s*["']([^"']*)["']`).exec(tag)?.[1];
 }
 
-/** Refuses a sheet whose row numbers do not ascend, or exceed 1,048,576. @throws UnreadableError */
+/** Refuses a sheet if a row number does not ascend or exceeds 1,048,576. @throws UnreadableError */
 function checkRows(sheet: string): void {
   let last = 0;
-  for (const row of tags(sheet, "row")) {
+  for (const row of attributesOfTags(sheet, "row")) {
     const given = attribute(row, "r");
     const line = given === undefined ? last + 1 : Number(given);
     if (!Number.isSafeInteger(line) || line <= last || line > 1_048_576)

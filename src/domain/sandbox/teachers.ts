@@ -3,32 +3,32 @@ import type { Profile } from "../../partner/contract.ts";
 import { addDays, type CalendarDate } from "../clock.ts";
 import type { Teacher } from "../teachers/teachers.ts";
 
-/** A made-up teacher that shows one state, or a record that partners' programs may misread (a trap). */
+/** A made-up teacher in one state, such as revoked, or with one trap: a record that partners' programs may misread. */
 export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" | "profile"> &
   Readonly<Record<"nin" | "email" | "phone", string | null>> & {
     readonly shows: string;
     readonly profile: NonNullable<Teacher["profile"]>;
   };
 
-type Peculiar = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">;
+type OwnFields = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">;
 
 export const demoPartner = "demo";
 
-/** `courses` and `posts`: every nullable member is null at least once, so that partners' programs meet null. */
+/** In `courses` and `posts` every nullable member is null at least once, so that partners' programs meet null. */
 const { usual, states, traps, courses, posts } = written as {
   readonly usual: Pick<SandboxTeacher, keyof typeof written.usual>;
-  readonly states: readonly Peculiar[];
-  readonly traps: readonly Peculiar[];
+  readonly states: readonly OwnFields[];
+  readonly traps: readonly OwnFields[];
   readonly courses: Profile["qualifications"];
   readonly posts: Profile["employment"];
 };
 
 /** Takes two elements of a list, from index `first` on, starting over at its end. */
-function two<T>(list: readonly T[], first: number): T[] {
+function takeTwo<T>(list: readonly T[], first: number): T[] {
   return [0, 1].flatMap((offset) => list[(first + offset) % list.length] ?? []);
 }
 
-function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
+function sandboxTeacher(teacher: OwnFields, index: number): SandboxTeacher {
   const number = index + 1;
   const digits = String(number).padStart(2, "0");
   return {
@@ -39,14 +39,14 @@ function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
     nin: `999000000${digits}`,
     email: `teacher${digits}@example.org`,
     phone: `+2348030000${digits.padStart(3, "0")}`,
-    profile: { qualifications: two(courses, index), employment: two(posts, index) },
+    profile: { qualifications: takeTwo(courses, index), employment: takeTwo(posts, index) },
     certificateIssueDate: teacher.certificateStatus === "NOT_FOUND" ? null : "2018-11-05",
     licenseRevokedReason: teacher.licenseRevokedOn == null ? null : "professional misconduct",
     ...teacher,
   };
 }
 
-/** A teacher for each state, then one for each trap, with fixed numbers. NINs that begin with 999 are invented. */
+/** A teacher for each state, then one for each trap, with fixed identifiers. NINs that begin with 999 are invented. */
 export const sandboxTeachers: readonly SandboxTeacher[] = [...states, ...traps].map(sandboxTeacher);
 
 export const statusExampleTeachers = sandboxTeachers.slice(0, states.length);

@@ -5,7 +5,7 @@ import type { TeacherStore } from "../../store/teachers.ts";
 import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
-import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent, transitions } from "../events.ts";
+import { announcedStatuses, diffStatuses, type Statuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
 import { type HistoryEntry, planTeacherWrite } from "../teachers/store.ts";
@@ -22,7 +22,7 @@ type TriggerDependencies = {
 export type TriggeredEvent = {
   readonly teacher: StoredTeacher;
   readonly event: TeacherEvent;
-  /** Events of the preparing changes, in order. */
+  /** Events of the preparing changes, oldest first. */
   readonly before: readonly TeacherEvent[];
   readonly from: Statuses;
   readonly to: Statuses;
@@ -37,7 +37,7 @@ const notRevoked = { licenseRevokedOn: null, licenseRevokedReason: null, license
 const reason = "tvs trigger";
 const licenseDays = 365;
 
-/** Makes the licence valid today; dates that allow it are kept. */
+/** Makes the licence valid today. A date that already allows this stays. */
 function validLicense(teacher: StoredTeacher, today: CalendarDate): Partial<TeacherContent> {
   const { licenseIssueDate: issue, licenseExpiryDate: expiry } = teacher;
   return {
@@ -79,7 +79,7 @@ const edits = {
 } as const satisfies Record<string, Edit>;
 
 /** The change that causes each event, and the changes that may have to precede it. */
-const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
+const causeOf: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
   "license.verified": { change: edits.license, first: [edits.noLicense] },
   "license.expired": { change: edits.end, first: [edits.license] },
   "license.revoked": { change: edits.revoke, first: [edits.license] },
@@ -101,7 +101,7 @@ export async function triggerEvent(
   { eventType, key }: { eventType: EventType; key: TeacherKey },
 ): Promise<TriggeredEvent> {
   const { teachers, calendar, clock } = dependencies;
-  const { change, first } = ways[eventType];
+  const { change, first } = causeOf[eventType];
   const before: TeacherEvent[] = [];
   let left = first;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -118,7 +118,7 @@ export async function triggerEvent(
     const causes = causedBy(change, teacher, today).includes(eventType);
     const edit = causes ? change : left[0];
     if (edit === undefined) break;
-    // Each change of a teacher gets a later time, by which a receiver may order the events.
+    // Each change of a teacher gets a later time, so that a receiver can order the events.
     const at = Math.max(now, teacher.updatedAt + 1);
     const content = { ...teacher, ...edit.set(teacher, today) };
     const write = planTeacherWrite(teacher, content, { ...dependencies, action: edit.action, reason, at });
@@ -154,5 +154,5 @@ export async function triggerRevocation(dependencies: {
 
 function causedBy({ set }: Edit, teacher: StoredTeacher, today: CalendarDate): EventType[] {
   const after = statusesOn({ ...teacher, ...set(teacher, today) }, today);
-  return transitions(announcedStatuses(teacher), after).map(({ eventType }) => eventType);
+  return diffStatuses(announcedStatuses(teacher), after).map(({ eventType }) => eventType);
 }

@@ -3,8 +3,8 @@
  * each teacher: 1 if the licence or registration was withdrawn before its own end.
  *
  * Lists are not stored. A process computes them from the database on request, and again after a change. So no kill,
- * other node or restore leaves an outdated list. All nodes compute the same bytes: a list has the time of its newest
- * change, and RS256 is deterministic.
+ * other node or restore leaves an outdated list. All nodes compute the same bytes: the time in a list is that of its
+ * newest change, and RS256 is deterministic.
  */
 
 import { Buffer } from "node:buffer";
@@ -23,20 +23,20 @@ import type { Teacher } from "../teachers/teachers.ts";
 /** The number of bits in a list. Each index names one bit. */
 export const indexesPerList = 2 ** 20;
 
-/** The number of values of half an index. An index has 20 bits, so half of it has 10. */
+/** Values of half an index. An index has 20 bits, so each half has 10. */
 const half = 2 ** 10;
 /** The rounds of the Feistel network, as many as NIST's FF1 has. Each round uses its own table of random numbers. */
 const rounds = 10;
 
 /**
- * The name of the setting with a teacher id. Each new teacher gets a higher id (decision D15.4). After a restore, lower
- * ids may belong to teachers whom the register has lost.
+ * Name of the setting with a teacher id. Each new teacher gets a higher id than this one (decision D15.4). After a
+ * restore, lower ids may belong to teachers whom the register has lost.
  */
 export const teacherIdsAfterSettingName = "teacher_ids_after";
 
 /**
- * Computes a teacher's list and index from the teacher's id (decision D15.2). Without the master key the index does not
- * reveal the id.
+ * A function that computes a teacher's list, and the index in the list, from the teacher's id (decision D15.2). Without
+ * the master key the index does not reveal the id.
  */
 export type StatusIndexer = (teacherId: number) => { readonly list: number; readonly idx: number };
 
@@ -72,7 +72,7 @@ function permutation(key: Uint8Array, list: number): (index: number) => number {
   };
 }
 
-/** The path of the aggregation document, after the issuer. The URI of a list adds a slash and the list's number. */
+/** Path of the document that names all lists. A list's URI is issuer, path, slash and the list's number. */
 export const statusListPath = "/v1/inter-agency/status";
 
 /** A day in ms. Lists are computed again each day, even without a change, so that they do not expire. */
@@ -152,7 +152,7 @@ async function makeLists(
 
 const noBits = () => new Uint8Array(indexesPerList / 8);
 
-/** Makes a list from before a restore. The bit of each id after the last teacher is 1, because that teacher may be lost. */
+/** Creates the maker of lists from before a restore. Ids after the last teacher's get a 1: teachers may be lost. */
 function createLostBits(statusIndexes: StatusIndexer) {
   // Such a list has a million bits and gets no new teachers, so it is computed only once.
   const made = new Map<number, Uint8Array>();
@@ -167,8 +167,8 @@ function createLostBits(statusIndexes: StatusIndexer) {
 }
 
 /**
- * Computes the time of the lists, the same on all nodes: the latest of last change, key, restore and midnight. It is
- * never in the future, even if a clock was ahead at a change.
+ * Computes the time of the lists in ms, the same on all nodes: the latest of the last change, the key's activation, the
+ * restore and midnight. It is never in the future, even if a clock was ahead at a change.
  */
 function timeOf(changedAt: number, { keys, teacherIdsAfter }: Snapshot, now: number): number {
   const { activatedAt, createdAt } = keys.active;
@@ -195,8 +195,8 @@ function statusListUri(issuer: string, list: number): string {
 }
 
 /**
- * Makes an envelope's `status` claim: the list and the index where a later withdrawal will show.
- * @returns undefined, for no claim, if `teacher` is null or the register publishes no lists
+ * Makes an envelope's `status` claim: the list and the index at which a later withdrawal is published.
+ * @returns undefined if `teacher` is null or the register publishes no lists: then the envelope has no such claim
  */
 export function statusClaimOf(
   teacher: Pick<Teacher, "id"> | null,

@@ -31,8 +31,8 @@ type ChangeDependencies = {
 export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
 
 /**
- * Reads a reference to a teacher: a registration number or a teacher id.
- * @param name the operand or option, for the error message
+ * Parses a reference to a teacher: a registration number or a teacher id.
+ * @param name the operand's or option's name in the error message
  * @throws TvsError USAGE for another text, which the message does not repeat
  */
 export function parseTeacherKey(text: string, name = "REF"): TeacherKey {
@@ -96,7 +96,7 @@ export async function changeTeacher(
     const [isApplied] = await teachers.apply([write]);
     if (!isApplied) continue;
     const stored = await teachers.findStored(key);
-    // A later version is another change that was made in between.
+    // A later version shows that another change was committed in between.
     const isLater = stored?.id === teacher.id && stored.version > teacher.version + 1;
     if (!isLater && (stored?.id !== teacher.id || !isDeepStrictEqual({ ...stored, ...changed }, stored)))
       throw undoneError(change.action);
@@ -115,14 +115,14 @@ type ActionRule = {
   readonly refusal: (teacher: StoredTeacher) => string | null;
 };
 
-function settingFlag(field: "active" | "hidden", value: boolean, refusal: string): ActionRule {
+function flagRule(field: "active" | "hidden", value: boolean, refusal: string): ActionRule {
   return {
     set: () => ({ [field]: value }),
     refusal: (teacher) => (teacher[field] === value ? refusal : null),
   };
 }
 
-/** The rules of each action. `revoke` accepts a licence that an extract revoked, so that no extract lifts it again. */
+/** The rules of each action. `revoke` accepts an extract's revocation too, so that no later extract lifts it. */
 const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   revoke: {
     set: ({ licenseRevokedOn: on }, { reason, today }) => ({
@@ -139,10 +139,10 @@ const rules: Readonly<Record<TeacherAction, ActionRule>> = {
     set: () => ({ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null }),
     refusal: ({ licenseRevokedOn: on }) => (on === null ? "the licence is not revoked" : null),
   },
-  deactivate: settingFlag("active", false, "the teacher is deactivated already"),
-  reactivate: settingFlag("active", true, "the teacher is not deactivated"),
-  hide: settingFlag("hidden", true, "the teacher is hidden already"),
-  unhide: settingFlag("hidden", false, "the teacher is not hidden"),
+  deactivate: flagRule("active", false, "the teacher is deactivated already"),
+  reactivate: flagRule("active", true, "the teacher is not deactivated"),
+  hide: flagRule("hidden", true, "the teacher is hidden already"),
+  unhide: flagRule("hidden", false, "the teacher is not hidden"),
 };
 
 function changedFields(

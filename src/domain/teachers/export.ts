@@ -5,7 +5,7 @@ import type { WatchStore } from "../../store/watches.ts";
 import { decodeAttestation } from "../attestation-check.ts";
 import type { Attestation } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
-import { type Clock, isoSeconds, isoTime } from "../clock.ts";
+import { type Clock, isoFromSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { RetentionState } from "../evidence/retention.ts";
 import { escapeFormula } from "../import/csv.ts";
@@ -16,9 +16,9 @@ import { describeHistoryLine, describeStoredFields } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
 
 /**
- * Writes the teachers who pass a filter as an extract, without NINs and contacts, of which only hashes are stored. An
- * import of this extract changes nothing (decision D7.7).
- * @returns pieces: some lines, their number of teachers, and how many of these have a profile, which CSV cannot contain
+ * Yields the teachers who pass a filter as an extract, without NINs and contacts, because only their hashes are stored.
+ * An import of this extract changes nothing (decision D7.7).
+ * @returns pieces: the text, its number of teachers, and how many of them have a profile, which CSV cannot contain
  */
 export async function* exportTeachers(
   dependencies: ListDependencies,
@@ -54,7 +54,7 @@ function lineOf(teacher: TeacherRow): string {
   return `${JSON.stringify({ ...members, profile: teacher.profile })}\n`;
 }
 
-/** Explains to the person who asked what the export does not contain. */
+/** Sentences that tell the person who asked what the export does not contain. */
 const exportNotes: readonly string[] = [
   "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
   "The public lookup keeps no record of who was looked up.",
@@ -63,7 +63,7 @@ const exportNotes: readonly string[] = [
 
 /**
  * Collects what is stored about the person with a NIN: the record with its history, the partners that verified or watch
- * it, and lookups by partners. They include lookups of the NIN that were made before a record had it.
+ * it, and the lookups by partners, also those from before a record had the NIN.
  * @throws TvsError USAGE for a text that is not a NIN, NOT_KNOWN when nothing is stored
  */
 export async function exportPersonalData(
@@ -108,10 +108,10 @@ const deletedNote = (from: number) =>
 function describeLookup(one: Attestation) {
   const { verificationId, partnerId, operation, purpose, status, eligible, reference } = one;
   return {
-    ...{ verificationId, partnerId, verifiedAt: isoSeconds(one.issuedAt) },
+    ...{ verificationId, partnerId, verifiedAt: isoFromSeconds(one.issuedAt) },
     ...{ operation, purpose, status, eligible, reference },
     context: one.context === null ? null : (JSON.parse(one.context) as object),
-    // The result as signed for the partner. A statement over a list has none: it signs a hash of its rows.
+    // The result as signed for the partner; null for a statement, which signs a hash of its rows.
     result: decodeAttestation(one).claims.result ?? null,
     signature: one.jws,
   };

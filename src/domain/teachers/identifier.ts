@@ -1,7 +1,7 @@
 import type { BlindIndex } from "../blind-index.ts";
 import type { TeacherKey, UniqueKey } from "./teachers.ts";
 
-/** A valid identifier of a teacher, of one kind. `regNo` is canonical. */
+/** A valid identifier of a teacher, of one of three kinds. `regNo` is canonical. */
 export type Identifier = { regNo: string } | { tId: number } | { nin: string };
 
 export function keyOfIdentifier(identifier: Identifier, index: BlindIndex): UniqueKey {
@@ -10,7 +10,7 @@ export function keyOfIdentifier(identifier: Identifier, index: BlindIndex): Uniq
   return { by: "nin", value: index.nin(identifier.nin) };
 }
 
-/** The identifier that the answer to an unsuccessful lookup repeats. A number that may be a NIN is not repeated. */
+/** Gets the identifier that the answer to an unsuccessful lookup repeats. A number that may be a NIN becomes null. */
 export function echoedIdentifierOf(key: TeacherKey): { regNo: string | null; tId: number | null } {
   const mayBeNin = key.by === "nin" || /(^|\D)\d{11}(\D|$)/.test(String(key.value));
   return {

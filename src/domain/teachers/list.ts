@@ -1,4 +1,4 @@
-/** Lists teachers in the order of their registration numbers. Each query reads a limited number (decision D7.7). */
+/** Lists teachers in the order of registration numbers. Each query reads a limited number of rows (decision D7.7). */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
@@ -43,11 +43,11 @@ export type PageRequest = {
   /** The page begins after this registration number, whether or not a teacher has it. */
   readonly after?: string;
   readonly limit: number;
-  /** Maximum teachers to examine, which bounds the time. The page may then have fewer than `limit` teachers. */
+  /** Maximum teachers to examine, to bound the time. A page may therefore have fewer than `limit` teachers. */
   readonly maxLooked?: number;
 };
 
-/** Limits of one query, so that it takes two or three milliseconds: teachers examined, records read, and names read. */
+/** Limits of one query, which then takes two or three milliseconds: teachers examined, records read, names read. */
 const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
@@ -88,7 +88,7 @@ async function fillPage<T extends { readonly regNo: string }>(
     next = piece.next;
     looked += pieces.looked;
   }
-  // A teacher beyond the limit was read only to find out whether there is another page.
+  // One teacher beyond the limit is read only to find out whether there is another page.
   if (found.length <= limit) return { teachers: found, next };
   const teachers = found.slice(0, limit);
   return { teachers, next: teachers.at(-1)?.regNo ?? null };
@@ -113,7 +113,7 @@ function isEmpty(filter: TeacherFilter): boolean {
 }
 
 /**
- * Finds the teachers who have the identifier that a search term is. If nobody has it, finds those whose registration
+ * Finds the teachers with the identifier that is the search term. If there are none, finds those whose registration
  * number begins with the term, or whose name has parts that begin with the term's words.
  * @throws TvsError USAGE for a term that is neither an identifier nor a name
  */

@@ -1,6 +1,6 @@
 /** Finds names by the beginning of any of their parts. Case and diacritics are ignored. */
 
-/** ASCII for letters that Unicode does not decompose: hooked letters of Hausa, crossed and joined ones of others. */
+/** ASCII for letters that Unicode does not decompose: hooked letters of Hausa, and crossed letters and ligatures. */
 const plainLetters: Readonly<Record<string, string>> = Object.fromEntries(
   "ɓ-b ɗ-d đ-d ð-d ǝ-e ɛ-e ə-e ı-i ƙ-k ł-l ŋ-n ɔ-o ø-o ƴ-y æ-ae œ-oe ß-ss þ-th"
     .split(" ")
@@ -12,10 +12,10 @@ const plainName = /^[a-z ]*$/;
 /** Apostrophes inside a name (Ma'aruf), which people often leave out. */
 const apostrophe = /['’‘ʼʾʿ`´]/gu;
 
-/** The first characters of a name that are compared: the time to remove diacritics is quadratic. */
+/** Maximum characters of a name that are compared, because the removal of diacritics takes quadratic time. */
 export const maxComparedCharacters = 1_000;
 
-/** Removes case and diacritics, and puts one space before each part, so that ` oka` finds a part's beginning. */
+/** Converts a name to lower case without diacritics. A space precedes each part: ` oka` finds a part's beginning. */
 export function foldName(text: string): string {
   const name = text.slice(0, maxComparedCharacters);
   const lower = name.toLowerCase();
@@ -31,7 +31,7 @@ export function foldName(text: string): string {
 }
 
 /**
- * Makes a test for names. A name passes if each word of the term begins one of its parts: `oka ad` finds Ada Okafor.
+ * Makes a function that tests a name: each word of the term must begin a part of the name. `oka ad` finds Ada Okafor.
  * @returns null for a term without letters
  */
 export function createNameMatcher(term: string): ((name: string) => boolean) | null {

@@ -20,7 +20,7 @@ export function createPublicLookup(dependencies: {
   teachers: Pick<TeacherReader, "find">;
   blindIndex: BlindIndex;
   clock: Clock;
-  /** Whether the database may be replaced without notice. True for a libSQL server; a database file is watched. */
+  /** Whether the database can be replaced unnoticed. True for a libSQL server; the service watches a database file. */
   mayBeReplaced?: boolean;
 }): PublicLookup {
   const { configuration, teachers, blindIndex, clock, mayBeReplaced = false } = dependencies;

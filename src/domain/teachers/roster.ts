@@ -11,7 +11,7 @@ import { foldName, maxComparedCharacters } from "./name-search.ts";
 import { correctTypingErrors } from "./search-term.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
-/** Why a row has no usable identifier: a code that imports have too, or a code of lists only. */
+/** Why a row has no usable identifier. The last two codes exist for lists only, the others for imports too. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
 /** The result of one row. It never contains a NIN: a teacher found by NIN has their registration number and id. */
@@ -57,14 +57,14 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
 
 export type RosterDependencies = ListEvaluationInput & { readonly purpose: Purpose };
 
-/** A row as it was read: its identifiers in the order of `rosterColumns`, or why one is unusable, and the listed name. */
-type ReadRow = {
+/** A parsed row. `identifiers` has the order of `rosterColumns`, with an error code for each unusable identifier. */
+type ParsedRow = {
   readonly line: number;
   readonly identifiers: readonly (Identifier | RosterError)[];
   readonly name: string;
 };
 
-export function readRosterRow({ line, cells }: TableRecord, { positions, width }: RosterHeader): ReadRow {
+export function readRosterRow({ line, cells }: TableRecord, { positions, width }: RosterHeader): ParsedRow {
   const cellOf = (column: RosterColumn | "name") => cells[positions.get(column) ?? -1]?.trim() ?? "";
   // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
   const isSurplus = cells.slice(width).some((cell) => cell !== "");
@@ -78,16 +78,16 @@ export function readRosterRow({ line, cells }: TableRecord, { positions, width }
 
 /** Looks up the teacher of one row and checks the eligibility. Signs no attestation. */
 export async function checkRosterRow(
-  { line, identifiers, name: listed }: ReadRow,
+  { line, identifiers, name: listed }: ParsedRow,
   dependencies: RosterDependencies,
 ): Promise<RosterRowResult> {
   const [key = "IDENTIFIER_MISSING", ...others] = identifiers.map((one) =>
     typeof one === "string" ? one : keyOfIdentifier(one, dependencies.blindIndex),
   );
-  if (typeof key === "string") return { ...nobody, line, error: key };
+  if (typeof key === "string") return { ...notFoundRow, line, error: key };
   const teacher = await dependencies.teachers.find(key);
   if (await namesAnother(teacher, others, dependencies.teachers))
-    return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
+    return { ...notFoundRow, line, error: "IDENTIFIERS_DISAGREE" };
   const { found, status, ...eligibility } = evaluateEligibility(teacher, dependencies);
   const verdict = applyNameCheck(eligibility, teacher, listed);
   const { regNo, tId, name } = teacher ?? { ...echoedIdentifierOf(key), name: null };
@@ -105,7 +105,7 @@ export function applyNameCheck(
   return { eligible: false, reasons: [...reasons, "NAME_DIFFERS"], nameMatches: matches };
 }
 
-const nobody: Omit<RosterRowResult, "line" | "error"> = {
+const notFoundRow: Omit<RosterRowResult, "line" | "error"> = {
   ...{ regNo: null, tId: null, found: false, status: null },
   ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
@@ -148,7 +148,7 @@ export function matchesRegisteredName(listed: string, registered: string): boole
   if (given.length === 0) return null;
   const known = partsOf(registered);
   // Joins the parts too, because a double name may be written as one word.
-  return orders(given).some((parts) => areAlike(parts, known) || parts.join("") === known.join(""));
+  return ordersOf(given).some((parts) => haveAlikeParts(parts, known) || parts.join("") === known.join(""));
 }
 
 /** Splits a name into its parts. A family name before a comma is moved to the end. */
@@ -160,25 +160,25 @@ function partsOf(name: string): string[] {
     .filter((part) => part !== "");
 }
 
-/** Lists the possible orders of a name: as written, first part last, and last part first. */
-function orders(parts: readonly string[]): string[][] {
+/** Lists the possible orders of a name's parts: as written, first part last, and last part first. */
+function ordersOf(parts: readonly string[]): string[][] {
   return [[...parts], [...parts.slice(1), ...parts.slice(0, 1)], [...parts.slice(-1), ...parts.slice(0, -1)]];
 }
 
 /** Whether first and last parts match, and the longer name contains the shorter one's middle parts in order. */
-function areAlike(one: readonly string[], other: readonly string[]): boolean {
+function haveAlikeParts(one: readonly string[], other: readonly string[]): boolean {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
-  if (short.length < 2) return long.length === short.length && isAlike(short[0], long[0]);
-  if (!isAlike(short[0], long[0]) || !isAlike(short.at(-1), long.at(-1))) return false;
+  if (short.length < 2) return long.length === short.length && isPartAlike(short[0], long[0]);
+  if (!isPartAlike(short[0], long[0]) || !isPartAlike(short.at(-1), long.at(-1))) return false;
   const between = long.slice(1, -1);
   let at = 0;
   return short.slice(1, -1).every((part) => {
-    while (at < between.length && !isAlike(part, between[at])) at++;
+    while (at < between.length && !isPartAlike(part, between[at])) at++;
     return at++ < between.length;
   });
 }
 
-function isAlike(one = "", other = ""): boolean {
+function isPartAlike(one = "", other = ""): boolean {
   if (one.length === 1 || other.length === 1) return one.charAt(0) === other.charAt(0);
   return one === other;
 }

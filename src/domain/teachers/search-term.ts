@@ -32,9 +32,9 @@ type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
 /**
  * Lists the keys that a search term may mean, in the order in which lookups try them.
  *
- * A term with `@` is an e-mail address, with `/` a registration number. Eleven digits are a NIN, else a phone number,
- * else a teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term
- * as {@link correctTypingErrors} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
+ * A term with `@` is an e-mail address, with `/` a registration number. Eleven digits are tried as NIN, phone number
+ * and teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term as {@link
+ * correctTypingErrors} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
  * @returns an empty list if the term is not an identifier
  */
@@ -85,7 +85,7 @@ export function canonicalizePhone(text: string): string | null {
 export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 
 /**
- * What a search term most likely is. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
+ * Guesses the kind of a search term. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
  * @returns null if the term is not an identifier
  */
 export function termKindOf(term: string): TermKind | null {
@@ -96,7 +96,7 @@ export function termKindOf(term: string): TermKind | null {
 
 /**
  * Whether a trimmed term may be a NIN, an e-mail address or a phone number. Lookups of these have their own rate limit.
- * Every lookup calls this first, so the test is cheap and inexact: a few long teacher ids pass it as phone numbers.
+ * Every lookup calls this first, so the test is cheap and inexact: a few long teacher ids count as phone numbers.
  */
 export function isPersonalTerm(term: string): boolean {
   return isPersonalAsTyped(term) || isPersonalAsTyped(correctTypingErrors(term));
@@ -108,14 +108,14 @@ function isPersonalAsTyped(term: string): boolean {
   return ninPattern.test(term) || /^(?:\+|234.{6}|0.{8})/s.test(term);
 }
 
-/** A separator as people type it in a registration number: slash, dash, minus sign or backslash, maybe spaced. */
-const otherSlash = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
+/** A separator in a registration number as people type it: slash, dash, minus sign or backslash, maybe with spaces. */
+const typedSeparator = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
 /** A repeated slash between two letters or digits. The slashes of a URL follow a colon and do not match. */
 const doubledSlash = /(?<=[\p{L}\d])\/{2,}(?=[\p{L}\d])/gu;
-/** A part of a registration number: no space inside and no sign at its ends, else it may be parts of two numbers. */
+/** A part of a registration number. With a space inside or a sign at an end, it may be parts of two numbers. */
 const wholePart = /^[\p{L}\d](?:\S*[\p{L}\d])?$/u;
 /** A registration number with spaces for slashes. Only the form letters, year, letters, digits is recognised. */
-const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
+const spacedRegNo = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
 
 /**
  * Corrects typing errors in a trimmed term. Digits of any script become ASCII. A final full stop or slash, a repeated
@@ -135,7 +135,7 @@ export function correctTypingErrors(term: string): string {
   // A NIN printed in groups. Fewer than eleven digits could be two numbers, so their spaces stay.
   if (/^\d{11}$/.test(digits)) return digits;
   if (canonicalRegNo(plain) !== null) return plain;
-  const parts = spaced.exec(plain)?.slice(1) ?? plain.split(otherSlash);
+  const parts = spacedRegNo.exec(plain)?.slice(1) ?? plain.split(typedSeparator);
   // Requires letters and digits, because a name or a phone number can have three dashes too.
   const isParted = parts.length === 4 && parts.every((part) => wholePart.test(part));
   const isNumber = isParted && /\d/.test(plain) && /\p{L}/u.test(plain);

@@ -3,7 +3,7 @@ import type { Statuses, TeacherEvent } from "../events.ts";
 import { eventsOfChange, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
-/** The counts of a register of which an import may remove only a few percent (`maxLostPercent`). */
+/** Counts in a register. An import may lower each count only by a few percent (`maxLostPercent`). */
 export type ProtectedCounts = {
   readonly validLicenses: number;
   readonly verifiedCertificates: number;
@@ -34,7 +34,7 @@ export type TeacherWrite = {
   readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
-/** Computes a change's statuses, history and events. @param change `announce` false (`--baseline`) creates no events */
+/** Computes the statuses, history and events of a change. @param change with `announce` false there are no events */
 export function planTeacherWrite(
   before: StoredTeacher | null,
   content: TeacherContent,

@@ -99,7 +99,7 @@ export type UniqueKey =
   | Exclude<TeacherKey, { readonly by: "nin" | "email" | "phone" }>
   | { readonly by: "nin"; readonly value: Uint8Array };
 
-/** What an answer depends on: a record's version, or the fact that no teacher has a key. The commit checks it. */
+/** A fact that an answer depends on: a record's version, or that no teacher has a key. The commit checks the fact. */
 export type TeacherPrecondition = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 /** Converts a registration number to upper case without white space. @returns null unless it has four segments */
@@ -132,7 +132,7 @@ export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): Li
   return licenseExpiryDate >= today ? "VALID" : "EXPIRED";
 }
 
-/** Whether only the licence's first day, which is still to come, makes the status NOT_FOUND. */
+/** Whether the status is NOT_FOUND only because the licence's first day is still to come. */
 export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate): boolean {
   const isFound = teacher.active && !teacher.hidden && teacher.licenseExpiryDate !== null;
   return isFound && licenseStatusOn(teacher, today) === "NOT_FOUND";

@@ -1,6 +1,6 @@
 /**
  * Loads the sentences of data/texts, which translators edit. A key such as `daysLeft(days)` names the parameters of its sentence,
- * and the sentence contains `{days}`. A sentence may have several forms, by the value of its first parameter, and `other`.
+ * and the sentence contains `{days}`. A sentence can have a form for each value of its first parameter, and `other` for the rest.
  */
 
 type Value = string | number | boolean;
@@ -20,10 +20,10 @@ type Sentences<Written> = {
 };
 
 export function loadSentences<Written extends object>(written: Written): Sentences<Written> {
-  return Object.fromEntries(Object.entries(written).map(said)) as Sentences<Written>;
+  return Object.fromEntries(Object.entries(written).map(loadEntry)) as Sentences<Written>;
 }
 
-function said([key, part]: [string, string | Readonly<Record<string, string>>]): [string, unknown] {
+function loadEntry([key, part]: [string, string | Readonly<Record<string, string>>]): [string, unknown] {
   const [, name, names] = /^(\w+)\((.*)\)$/.exec(key) ?? [];
   if (name === undefined || names === undefined)
     return [key, typeof part === "string" || Array.isArray(part) ? part : loadSentences(part)];

@@ -1,4 +1,4 @@
-/** The script of the page: the form and its actions. Verification runs in the browser. */
+/** The page's script: the form and its actions. The browser verifies, and uploads nothing. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
 import { checkEnvelopes, type ItemCheck } from "./check.ts";
@@ -24,22 +24,22 @@ import {
   ownIssuer,
   type PageContent,
   PageError,
+  readPageData,
   requireElement,
-  served,
   texts,
   verdictBox,
 } from "./view.ts";
 
-/** The most envelopes that are shown; a person looks through no more. */
+/** The maximum number of envelopes in a result. A person looks through no more. */
 const maxShown = 200;
 
 const proof = proofField();
 const view = createPageView();
 
-/** The last verified input, which is verified again with a proof that is added later. */
+/** The last verified input; null before the first. If the reader then adds a proof, this input is verified again. */
 let last: readonly InputText[] | null = null;
 
-/** The number of the last started check. An earlier check that ends later does not show its outcome. */
+/** The number of the check that started last. An earlier check that ends later does not show its outcome. */
 let turn = 0;
 
 /** Runs a check and shows its outcome, or shows why the check could not be made. */
@@ -86,7 +86,7 @@ function markForeign({ verification }: ItemCheck): void {
   document.body.classList.toggle("foreign", verification.issuer !== ownIssuer);
 }
 
-/** Makes the button for the attestation of a genuine answer, or for the sheet of a genuine statement; else null. */
+/** Makes the button that prints a genuine answer or statement; null if the envelope is neither. */
 function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
   const { verification, statement, jws } = checked;
   const { valid, result, verificationId } = verification;
@@ -128,7 +128,7 @@ function isOfAnother({ verification }: ItemCheck): boolean {
 }
 
 async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
-  // The proof belongs to one envelope. The other envelopes are verified without it.
+  // The proof belongs to one envelope. The other envelopes are verified without a proof.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
   const list = makeOutcomeList(await Promise.all(alone), actionsAfter());
   const notes = [
@@ -139,7 +139,7 @@ async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
   return { kind: "result", parts: [list] };
 }
 
-/** Makes a button to verify without a refused proof: a wrong proof must not hide that the envelope is good. */
+/** Makes the button that verifies without a refused proof, because the envelope may be good; null if no proof was refused. */
 function withoutProofButton({ verification }: ItemCheck): HTMLElement | null {
   if (!isProofRefused(verification)) return null;
   return makeActionButton(texts.log.without, () => {
@@ -169,7 +169,7 @@ function takeEnvelope(given: readonly InputText[]): void {
   last = given;
 }
 
-/** Reads the pasted envelope; null if the field is empty. A proof that was pasted there is moved to the proof's field. */
+/** Reads the pasted envelope; null if the field is empty. A proof in the envelope's field is moved to the proof's field. */
 function pasted(): InputText[] | null {
   const area = requireElement("envelope", HTMLTextAreaElement);
   const content = area.value;
@@ -182,7 +182,7 @@ function pasted(): InputText[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** Verifies the pasted envelope, or else verifies the last input again with the form's proof and issuer. */
+/** Verifies the pasted envelope. Without one, verifies the last input again with the form's proof and issuer. */
 async function checkForm(): Promise<PageContent> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
@@ -200,12 +200,12 @@ function checkInput(input: VerifyInput): Promise<PageContent> {
   return checkForm();
 }
 
-/** Matches a compact JWS of plausible length: a link may be cut off on its way. */
+/** Matches a compact JWS of plausible length. A link that was cut off on its way does not match. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
 /**
- * Verifies the signature in the URL's fragment, with which a QR code opens the page (decision D8.8). The signature is
- * removed from the URL, so that neither history nor bookmarks keep it. Other fragments are left to the browser.
+ * Verifies the signature in the URL's fragment, which comes from the link of a QR code (decision D8.8). The signature is
+ * removed from the URL, so that history and bookmarks do not contain it. Any other fragment is left to the browser.
  */
 function readAddress(): void {
   const signature = location.hash.slice(1);
@@ -218,7 +218,7 @@ function readAddress(): void {
   });
 }
 
-/** Keeps the page and its keys on this device for use without a network, and says so on the page. */
+/** Stores the page and its keys on this device, for use without a network. If all are stored, the page says so. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
   const isKept = await keepOnDevice();
@@ -247,21 +247,18 @@ type TrustedTypes = { createPolicy(name: string, rules: ScriptRules): ScriptRule
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
 
-/** Lists the URLs to cache: the page with and without its query (as a QR code links to it), its files and the pack. */
+/** Lists the URLs to cache: the page's own URL, the page without a query (as in a QR code), the page's files, and the pack. */
 function partsOfPage(): string[] {
   const parts = document.querySelectorAll("link[href], script[src], img[src]");
   const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
   const { pathname, search } = location;
-  const all = [pathname, pathname + search, ...addresses, served("pack")];
+  const all = [pathname, pathname + search, ...addresses, readPageData("pack")];
   return [...new Set(all.map((each) => new URL(each, document.baseURI).href))];
 }
 
-/**
- * Caches the page's files and the pack, and deletes files that the page no longer names.
- * @returns whether all files are cached; a browser may have no room or forbid it
- */
+/** Caches the page's files and the pack, and deletes old files. @returns false if the browser has no room or no cache */
 async function keepOnDevice(): Promise<boolean> {
-  const worker = served("worker");
+  const worker = readPageData("worker");
   try {
     await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker, {
       scope: location.pathname,
@@ -277,7 +274,7 @@ async function keepOnDevice(): Promise<boolean> {
   }
 }
 
-/** Controls the field for a proof. The text of a file is kept unchanged, and only the file's name is shown. */
+/** Controls the field for a proof. The text of a proof's file is kept unchanged, and the page shows only the file's name. */
 function proofField() {
   const { log } = texts;
   const area = requireElement("proof", HTMLTextAreaElement);
@@ -325,6 +322,6 @@ function proofField() {
   };
 }
 
-// Without WebCrypto every envelope would be undecidable. The page then only says why, and names `tvs verify`.
+// Without WebCrypto, no envelope can be verified. The page then only explains why, and names `tvs verify`.
 if (globalThis.crypto?.subtle === undefined) requireElement("why", HTMLElement).textContent = texts.insecure;
 else start();

@@ -16,12 +16,13 @@ import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelop
 import { verifyStatement } from "../../partner/verify-statement.ts";
 import type { InputText } from "./files.ts";
 
-/** A genuine statement (one signed answer about a list of people), whose rows are the signed ones. */
+/** A genuine statement, which is one signed answer about a list of people. Its rows match the signed root. */
 export type GenuineStatement = StatementContent & { readonly rows: NonNullable<StatementContent["rows"]> };
 
-/** The issuer and audience that the reader expects. An empty text is not compared. */
+/** The issuer and audience that the reader expects. An empty text means that the reader named none. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
+/** The result of verifying one item of the input: an envelope, a bare signature, or a text that is neither. */
 export type ItemCheck = {
   readonly name: string | null;
   readonly verification: Verification;
@@ -32,9 +33,9 @@ export type ItemCheck = {
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
   readonly jws: string | null;
-  /** Whether the envelope was verified with a proof of the evidence log. */
+  /** True if the envelope was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
-  /** Since when the envelope's key was compromised, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
+  /** The time of the key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
   withoutProof(): Promise<ItemCheck>;
@@ -56,8 +57,8 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * Verifies although the reader may have left out the issuer or the partner. The library requires both, so the signed value
- * is then taken as the expected one, and the page says that it was not compared.
+ * Verifies an envelope for a reader who may not have named an issuer or partner, which the library requires. For a value that
+ * is missing, the signed value is expected, and the page says that this value was not compared.
  */
 async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: CheckOptions) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
@@ -108,9 +109,9 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
-/** Verifies the envelopes of a text one after another; each also against the evidence log's proof, if one is given. */
+/** Verifies the envelopes of a text one after another. Each is also verified with the evidence log's proof, if there is one. */
 export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<ItemCheck> {
-  // White space around a pasted signature comes from copying, so it is removed. Inside, it is refused.
+  // White space around a pasted signature comes from copying, so it is removed. White space inside a signature is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {
     yield checkItem(item, given.name, options);

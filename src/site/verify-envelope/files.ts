@@ -5,10 +5,10 @@ import { PageError, requireElement, texts } from "./view.ts";
 
 const words = texts.problems;
 
-/** A text that may contain envelopes, and the name of its file; null if it was pasted. */
+/** A text that may contain envelopes, and the name of its file. The name is null if the text was pasted. */
 export type InputText = { readonly name: string | null; readonly content: string | Uint8Array };
 
-/** A proof of the evidence log, and the name of its file; null if it was pasted. */
+/** A proof of the evidence log, and the name of its file. The name is null if the proof was pasted. */
 export type InputProof = { readonly name: string | null; readonly text: string };
 
 export type VerifyInput = { readonly given: readonly InputText[]; readonly proof: InputProof | null };
@@ -17,17 +17,17 @@ export type VerifyInput = { readonly given: readonly InputText[]; readonly proof
 const maxTextBytes = 1024 * 1024;
 const maxFiles = 100;
 
-/** Checks the length of a text. @throws PageProblem if it is longer than any envelope */
+/** Checks the length of a text. @throws PageError if it is longer than any envelope */
 export function checkTextSize({ length }: { readonly length: number }): void {
   if (length > maxTextBytes) throw new PageError(words.tooLarge);
 }
 
-/** Whether a file is a text, by its first bytes: pictures and archives have a NUL there, and a PDF has `%PDF-`. */
+/** Decides by a file's first bytes whether it is a text. Pictures and archives have a NUL there, a PDF has `%PDF-`. */
 function isText(head: Uint8Array): boolean {
   return isUtf16(head) || !/\0|%PDF-/.test(new TextDecoder("latin1").decode(head));
 }
 
-/** Reads a file. @throws PageProblem if it is not a text, too large or unreadable */
+/** Reads a file. @throws PageError if it is not a text, too large or unreadable */
 async function readFile(file: File): Promise<Uint8Array> {
   const { name, size } = file;
   const read = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
@@ -42,7 +42,7 @@ async function readFile(file: File): Promise<Uint8Array> {
 
 const proofBeginning = "c2sp.org/tlog-proof@";
 
-/** Whether a text begins like a proof, well formed or not. */
+/** Checks whether a text begins like a proof. The rest of the text may be malformed. */
 export function isProofText(text: string): boolean {
   return text.trimStart().startsWith(proofBeginning);
 }
@@ -51,14 +51,14 @@ function hasProofName(name: string): boolean {
   return /\.tlog-proof$/i.test(name);
 }
 
-/** Returns the proof, or null. @throws PageProblem if there are different proofs */
+/** Returns the only proof, or null if there are no proofs. @throws PageError if the proofs differ */
 function oneProof(proofs: readonly InputProof[]): InputProof | null {
   const [proof = null, ...others] = proofs;
   if (others.some(({ text }) => text !== proof?.text)) throw new PageError(words.manyProofs(proofs.length));
   return proof;
 }
 
-/** Reads files as texts with envelopes, and at most one proof. @throws PageProblem */
+/** Reads files as texts with envelopes, and at most one proof. @throws PageError */
 export async function readInputFiles(files: readonly File[]): Promise<VerifyInput> {
   if (files.length > maxFiles) throw new PageError(words.manyFiles);
   const given: InputText[] = [];
@@ -73,7 +73,7 @@ export async function readInputFiles(files: readonly File[]): Promise<VerifyInpu
   return { given, proof: oneProof(proofs) };
 }
 
-/** Calls `run` with files opened in the form or dropped on the page. The browser's own action, to open them, is stopped. */
+/** Calls `run` with the files that the reader opens in the form or drops on the page. The browser does not show them. */
 export function listenForFiles(run: (files: readonly File[]) => void): void {
   const input = requireElement("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;

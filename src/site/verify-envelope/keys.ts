@@ -1,6 +1,6 @@
 /**
- * Loads the keys and status lists that the page verifies with: this service's offline pack, and the evidence log's key for
- * a proof; or else the keys that the reader pasted.
+ * Loads the keys and status lists with which the page verifies. The page fetches this service's offline pack and, for a proof,
+ * the key of the evidence log. With `?keys=pasted`, the page fetches nothing and reads the pasted keys.
  */
 
 import { createKeySet, type KeySet } from "../../partner/key-set.ts";
@@ -8,11 +8,11 @@ import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
 import { readOfflinePack } from "../../partner/status-list.ts";
-import { keySource, PageError, requireElement, served, texts } from "./view.ts";
+import { keySource, PageError, readPageData, requireElement, texts } from "./view.ts";
 
 const words = texts.problems;
 const fetchTimeoutMs = 15_000;
-/** How long fetched keys are used, because a key may be compromised while the page is open for days. */
+/** How long fetched keys are used. A key can be compromised while the page stays open for days. */
 const freshMs = 5 * 60_000;
 const maxKeyCharacters = 4 * 1024 * 1024;
 
@@ -77,10 +77,11 @@ async function logKeysOf(text: string): Promise<readonly VerifierKey[]> {
   return keys;
 }
 
-export const loadKeys = keySource === "pasted" ? pastedKeys : keptFresh(() => fetchPack(served("pack")));
+export const loadKeys =
+  keySource === "pasted" ? pastedKeys : keptFresh(() => fetchPack(readPageData("pack")));
 
 /** Loads the evidence log's keys, which only a proof needs. */
 export const loadLogKeys =
   keySource === "pasted"
     ? () => logKeysOf(pasted("log-key"))
-    : keptFresh(async () => logKeysOf(await fetchText(served("logKey"))));
+    : keptFresh(async () => logKeysOf(await fetchText(readPageData("logKey"))));

@@ -1,4 +1,4 @@
-/** Builds an outcome on the page: the verdicts in words, the members that were changed, the signed values, the checks. */
+/** Makes the outcome of a verification: the verdicts in words, the changed members, the signed values and the checks. */
 
 import { lookupUrlOfAnswer } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
@@ -25,8 +25,8 @@ const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
 let pairs = 0;
 
-/** Links the other boxes to the first heading, which has focus, so that a screen reader reads them with it. */
-function link(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
+/** Makes the other boxes the description of the first box's heading. A screen reader reads them when the heading has focus. */
+function describeFirst(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
   const ids = shown.map((other, index) => {
@@ -38,7 +38,7 @@ function link(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElemen
   return [first, ...shown];
 }
 
-/** Chooses the colour of an answer. Only eligible is green, until the licence ends; "nobody found" has its own. */
+/** Chooses the colour of an answer: green if eligible, until the licence ends. An answer that found nobody has its own colour. */
 function answerTone({ result, age }: Verification): Tone {
   if (result?.found === false) return "nobody";
   if (result?.eligible !== true) return "bad";
@@ -68,7 +68,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
   return sentences[status];
 }
 
-/** Makes the box of the answer, the second verdict beside that on the signature. */
+/** Makes the box of the verdict on the answer. The first verdict is the one on the signature. */
 export function makeAnswerBox(verification: Verification, result: EligibilityResult): HTMLElement {
   const { found, teacher, reasons } = result;
   return verdictBox(
@@ -83,7 +83,7 @@ function isPast({ age }: Verification): boolean {
   return age !== null && (age.isOld || age.licenseEndedOn !== null);
 }
 
-/** Makes the line below an old answer, with a link to today's answer; null if the answer is not old. */
+/** Makes the note with a link to today's answer; null unless the answer is old or its licence has ended. */
 export function makeOldAnswerNote(verification: Verification): HTMLElement | null {
   const { age } = verification;
   if (age === null || !isPast(verification)) return null;
@@ -107,13 +107,13 @@ function isBackdatable({ warnings }: Verification): boolean {
   return warnings.includes("COULD_BE_BACKDATED");
 }
 
-/** Makes two sentences: by when the answer was in the log, and which of how many entries it is. */
-function logged({ index, size, checkpointAt }: LogEvidence): string[] {
+/** Writes two sentences: the time by which the log had the answer, and the answer's number among the log's entries. */
+function logSentences({ index, size, checkpointAt }: LogEvidence): string[] {
   const counted = (number: number) => number.toLocaleString(document.documentElement.lang);
   return [log.byMeaning(formatTime(checkpointAt)), log.entry(counted(index), counted(size))];
 }
 
-/** Explains what the log's proof, or its lack, means for an answer; null if there is neither proof nor need of one. */
+/** Explains what the log's proof means for an answer, or what a missing proof means; null if no proof is given or needed. */
 export function makeEvidenceNote({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
   const since = formatTime(compromisedSince);
   const evidence = verification.log;
@@ -122,15 +122,15 @@ export function makeEvidenceNote({ verification, compromisedSince }: ItemCheck):
     return el("div", { class: `evidence ${tone}` }, el("h3", {}, `${log.title}: ${title}`), paragraphs);
   };
   if (isBackdatable(verification)) {
-    const words = evidence === null ? [] : [...logged(evidence), log.tooLate];
+    const words = evidence === null ? [] : [...logSentences(evidence), log.tooLate];
     return line("warn", log.backdated, log.backdatedMeaning(since), ...words);
   }
   if (evidence === null) return null;
   const words = evidence.precedesCompromise ? [log.despite(since)] : [];
-  return line("none", log.by(formatTime(evidence.checkpointAt)), ...logged(evidence), ...words);
+  return line("none", log.by(formatTime(evidence.checkpointAt)), ...logSentences(evidence), ...words);
 }
 
-/** Writes what the status list says, and the list's time. Null if no list was used and the answer found nobody. */
+/** Writes what the status list says about the answer, and the list's time; null for "nobody found" without a list. */
 function standingLine({ statusList, result }: Verification): HTMLElement | null {
   const { standing } = texts;
   if (statusList === null && result?.found === false) return null;
@@ -140,13 +140,13 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Whether the input is not an envelope at all. The page then shows only the verdict, no checks or signed values. */
+/** Checks that the input is not an envelope at all. The page then shows only a verdict, not checks and signed values. */
 function isNotEnvelope({ verification }: ItemCheck): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
-type OwnWord = "changed" | "otherPartner" | "otherIssuer" | "withdrawn" | "noList";
-const ownWords: Readonly<Partial<Record<RefusalReason, OwnWord>>> = {
+type OwnTextKey = "changed" | "otherPartner" | "otherIssuer" | "withdrawn" | "noList";
+const textKeysOfRefusals: Readonly<Partial<Record<RefusalReason, OwnTextKey>>> = {
   ROWS_DIFFER: "changed",
   AUDIENCE_MISMATCH: "otherPartner",
   ISSUER_MISMATCH: "otherIssuer",
@@ -156,12 +156,12 @@ const ownWords: Readonly<Partial<Record<RefusalReason, OwnWord>>> = {
 };
 
 /** Returns the key of the title and explanation for a refusal that has its own texts; undefined for other refusals. */
-function ownWord(reason: RefusalReason | null): OwnWord | undefined {
+function ownTextKey(reason: RefusalReason | null): OwnTextKey | undefined {
   if (reason === null) return undefined;
-  return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
+  return reason.startsWith("OUTER_") ? "changed" : textKeysOfRefusals[reason];
 }
 
-/** Returns the other service that an envelope with an unknown key names; anybody can write it. */
+/** Returns the other service that an envelope with an unknown key claims as issuer, else null. Anybody can make that claim. */
 function elsewhereOf({ claimedIssuer }: Verification): string | null {
   return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
 }
@@ -172,9 +172,9 @@ export function verdictTitleOf(checked: ItemCheck): string {
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
   if (isProofRefused(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
   if (isBackdatable(verification)) return verdicts.backdatable;
-  const own = ownWord(reason);
+  const own = ownTextKey(reason);
   if (own !== undefined) return verdicts[own];
-  // Neither envelope need be forged: the key's owner may have signed the first, or a clock may be wrong.
+  // These two verdicts do not say "forged": the key's owner may have signed the envelope, and a clock may be wrong.
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
   if (elsewhereOf(verification) !== null) return verdicts.elsewhere;
@@ -183,7 +183,7 @@ export function verdictTitleOf(checked: ItemCheck): string {
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
 
-/** Chooses the colour of the signature's verdict. It is green only if the answer is green too. */
+/** Chooses the colour of the verdict on the signature, which is green only if the verdict on the answer is green. */
 export function signatureToneOf(verification: Verification, stated: Tone = "good"): Tone {
   const { verdict, result } = verification;
   if (isBackdatable(verification)) return "warn";
@@ -191,7 +191,7 @@ export function signatureToneOf(verification: Verification, stated: Tone = "good
   return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
-/** Explains a refusal; null if accepted. For an envelope of another service, the text does not ask for other keys. */
+/** Explains a refusal; null if accepted. If the envelope names another service, the text sends the reader there. */
 function reasonOf(verification: Verification): string | null {
   const { reason, checks, claimedIssuer } = verification;
   const elsewhere = elsewhereOf(verification);
@@ -209,7 +209,7 @@ function signatureBox(checked: ItemCheck): HTMLElement {
   const { verification, statement, hasProof } = checked;
   const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
-  const own = ownWord(reason);
+  const own = ownTextKey(reason);
   const aboutProof = isProofRefused(verification);
   const box = verdictBox(
     signatureToneOf(verification, statement === null ? "good" : statementToneOf(statement)),
@@ -233,9 +233,9 @@ function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   const { verification, statement } = checked;
   const { valid, result } = verification;
   if (statement !== null)
-    return [...link(first, makeStatementBox(statement, checked)), makeEvidenceNote(checked)];
+    return [...describeFirst(first, makeStatementBox(statement, checked)), makeEvidenceNote(checked)];
   if (!valid || result === null) return [first];
-  const boxes = link(first, makeAnswerBox(verification, result), makeOldAnswerNote(verification));
+  const boxes = describeFirst(first, makeAnswerBox(verification, result), makeOldAnswerNote(verification));
   return [...boxes, makeEvidenceNote(checked), standingLine(verification)];
 }
 
@@ -302,7 +302,7 @@ function checksPart(checked: ItemCheck): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Shows everything about one envelope, with `actions` below its verdicts. An input without an envelope has only a verdict. */
+/** Makes the outcome of one envelope, with `actions` below the verdicts. An input that is not an envelope has only a verdict. */
 export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
   const signed = () => (statement === null ? signedPart(checked) : makeStatementSection(statement, checked));
@@ -316,7 +316,7 @@ export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElem
   );
 }
 
-/** Shows several envelopes: first the counts for both verdicts, then `actions` and each envelope folded up. */
+/** Makes the outcome of several envelopes: the counts of genuine and of eligible ones, `actions`, and each envelope folded up. */
 export function makeOutcomeList(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
@@ -341,5 +341,5 @@ export function makeOutcomeList(all: readonly ItemCheck[], actions: HTMLElement)
     const words = `${checked.name ?? texts.item(index + 1)}: ${verdictTitleOf(checked)}${answer}`;
     return el("details", { class: "envelope" }, el("summary", {}, words), makeOutcome(checked));
   });
-  return el("div", {}, answers.length === 0 ? first : link(first, second), actions, items);
+  return el("div", {}, answers.length === 0 ? first : describeFirst(first, second), actions, items);
 }

@@ -51,21 +51,21 @@ export function makeSheet(shown: GenuineStatement, checked: ItemCheck): HTMLElem
 }
 
 /**
- * The longest link that is printed as a QR code. At error correction L it takes version 36: 169 modules with the margin, of
- * 0.59 mm each at the style sheet's 100 mm. A phone reads such a code at 600 pixels, even askew and blurred.
+ * The longest link, in characters, that is printed as a QR code. With error correction L, its code has version 36, which is
+ * 169 modules wide with the margin. Printed 100 mm wide, a module is 0.59 mm wide. A phone reads such a code at 600 pixels.
  */
 const maxLinkCharacters = 2400;
-/** The standard requires a margin of four modules. PDF viewers smooth pictures; four pixels a module stay sharp. */
+/** The QR standard requires a margin of four modules. PDF viewers blur pictures, but a module of four pixels stays sharp. */
 const codeOptions = { ecc: "low", encoding: "byte", border: 4, scale: 4 } as const;
 
 async function codeFigure(link: string): Promise<HTMLElement> {
-  // The QR code is an image and no canvas, because some browsers add noise to a canvas.
+  // The QR code is an image, not a canvas, because some browsers add noise to a canvas.
   const image = el("img", { src: encodeQR(link, "data-url", codeOptions), alt: certificate.code });
   await image.decode();
   return el("figure", { class: "qr" }, image);
 }
 
-/** Shows the signed answer as a QR code (decision D8.8); for a too long answer, shows where to verify it. */
+/** Makes the QR code of the signed answer (decision D8.8). If the link is too long, the text says where to verify the answer. */
 async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
   const page = verificationPageOfIssuer(issuer ?? "");
@@ -89,7 +89,7 @@ async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement
   return el("section", { class: hasCode ? "signed-answer" : "" }, text, figure);
 }
 
-/** Makes the attestation of a genuine answer, a page to print. */
+/** Makes the page that attests a genuine answer on paper. */
 export async function makePrintedAttestation(checked: ItemCheck): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;

@@ -1,11 +1,11 @@
-/** Shows signed values, and finds where unsigned ones differ. Only values with a good signature are signed. */
+/** Shows the signed values of an envelope, and finds the members beside the signature that differ from them. */
 
 import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { formatDayInWords } from "../../partner/date-time.ts";
 import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import type { GenuineStatement, ItemCheck } from "./check.ts";
-import { el, makeFactLine, ownIssuer, served, type Tone, table, texts, verdictBox } from "./view.ts";
+import { el, makeFactLine, ownIssuer, readPageData, type Tone, table, texts, verdictBox } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
@@ -13,7 +13,7 @@ type Facts = (HTMLElement | null)[];
 
 export const formatDay = (date: string) => formatDayInWords(date, texts.locale);
 
-/** Writes `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC"; empty without a time. */
+/** Writes `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC". The result for null or undefined must not be shown. */
 export function formatTime(time: string | null | undefined): string {
   return words.time(formatDay(time ?? ""), (time ?? "").slice(11, 19));
 }
@@ -71,7 +71,7 @@ export function makeAnswerFacts(result: EligibilityResult): Facts {
 /** Names the signer: the issuer's URL, and before it the registry's name if the issuer is this page's service. */
 export function formatSigner({ issuer }: Verification): string {
   if (issuer === null) return "";
-  const registry = issuer === ownIssuer ? served("registry") : "";
+  const registry = issuer === ownIssuer ? readPageData("registry") : "";
   return registry === "" ? issuer : words.named(registry, issuer);
 }
 
@@ -87,14 +87,14 @@ export function makeSignatureFacts(verification: Verification, signer = verifica
   ];
 }
 
-/** Chooses the colour of a statement. It is green only if all are eligible; a share is neither good nor bad. */
+/** Chooses the colour of a statement: green if all its people are eligible, red for one ineligible person, else neutral. */
 export function statementToneOf({ rows, summary: { eligible, distinct } }: GenuineStatement): Tone {
   const [row] = rows;
   if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
   return eligible === distinct ? "good" : "none";
 }
 
-/** Makes the box of the statement's content, the second verdict beside that on the signature. */
+/** Makes the box of the verdict on the statement's content. The first verdict is the one on the signature. */
 export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
@@ -153,7 +153,7 @@ function leavesOf(value: JsonValue, path: string): [path: string, json: string][
   return members.flatMap(([name, member]) => leavesOf(member, pathOf(name)));
 }
 
-/** Whether two values are equal. The signed time has whole seconds, so fractions of the unsigned one are ignored. */
+/** Compares the values of a member. The signed time has whole seconds, so fractions of the unsigned time are ignored. */
 function isSame({ member, signed, outer }: Difference): boolean {
   if (signed === outer) return true;
   if (member !== "verifiedAt" || signed === undefined || outer === undefined) return false;
@@ -161,7 +161,7 @@ function isSame({ member, signed, outer }: Difference): boolean {
   return seconds(signed) === seconds(outer);
 }
 
-/** Finds the members in which an envelope differs from its signed claims. */
+/** Finds the members whose values differ between an envelope and its signed claims. */
 export function findChangedMembers(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;

@@ -1,4 +1,4 @@
-/** The page's elements and sentences, and its view: the form, or a result without the form, which fits a phone. */
+/** The page's elements, sentences and view. The view shows the form, or a result without the form, to fit a phone. */
 
 import written from "../../../data/texts/en/envelope.json" with { type: "json" };
 import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
@@ -12,7 +12,7 @@ function append(parent: Element, child: Child): void {
   else if (child !== null && child !== undefined) parent.append(child as Node | string);
 }
 
-/** Makes an element. The attribute value `true` writes no value. `false` omits the attribute; null omits a child. */
+/** Makes an element. A true attribute is written without a value. A false attribute and a null child are left out. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -26,14 +26,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Finds an element of the page. @throws Error if page and script are of different versions */
+/** Returns the page's element with an id. @throws Error if page and script have different versions */
 export function requireElement<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
   return element;
 }
 
-/** Makes one line of a list of facts; null if the value is unknown. */
+/** Makes one line of a list of facts; null if the value is missing or empty. */
 export function makeFactLine(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
@@ -45,6 +45,7 @@ export function table(caption: string, heads: readonly string[], rows: readonly 
   return el("table", {}, parts);
 }
 
+/** The colour and the mark of a verdict. `nobody` is for an answer that found nobody. */
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 
 /** The mark of each tone, for readers who cannot see its colour. The title beside it says the same in words. */
@@ -73,18 +74,18 @@ const languages: Readonly<Record<string, typeof english>> = { en: english };
 
 export const texts = languages[document.documentElement.lang] ?? english;
 
-/** Whether the page fetches keys, or has a form to paste them. An attestation names this source. */
+/** The source of the keys: the page fetches them, or the reader pastes them. A printed attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
 const tool = requireElement("tool", HTMLElement);
 
-/** Reads a value that the server wrote into the page: relative URLs, the issuer and the registry's name. */
-export function served(name: string): string {
+/** Reads a value that the server wrote into the page: a relative URL, the issuer or the registry's name; empty if missing. */
+export function readPageData(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
-/** This service's issuer if the page verifies with this service's keys; null if the reader pastes keys. */
-export const ownIssuer = keySource === "fetched" ? served("issuer") : null;
+/** This service's issuer, if the page verifies with this service's keys; null if the reader pastes the keys. */
+export const ownIssuer = keySource === "fetched" ? readPageData("issuer") : null;
 
 /** An error that the page shows instead of a result. Its message never quotes the input. */
 export class PageError extends Error {}

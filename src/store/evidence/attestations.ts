@@ -8,15 +8,15 @@ import { lookupsOfPersonSql } from "./statement-people.ts";
 
 const columns = attestationsTable.columns.join(", ");
 
-/** Seconds by which a span of time is extended to find ids: the clocks of two nodes may differ by a minute (D12.4). */
+/** Seconds added at both ends of a time span that is searched: two nodes' clocks may differ by a minute (D12.4). */
 const maxClockSkewSeconds = 120;
 
-/** The longest time from a call's arrival to its attestations, in ms: the body may arrive for half a minute. */
+/** Longest time from a call's arrival to its attestations, in ms. Receiving the body may take half a minute. */
 const longestAnswerMs = 90_000;
-/** How much older than its request id a verification id may be, in milliseconds. */
+/** Maximum ms by which a verification id is older than its request id. */
 const clockDifferenceMs = 1_000;
-/** The most attestations of one call, which have consecutive ids. */
-const maxOfCall = 100;
+/** Maximum attestations of one call. Their ids are consecutive. */
+const maxAttestationsPerCall = 100;
 
 /** SQL for a call's first attestation. The range of verification ids, which begin with a time, narrows the search. */
 const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 AND verification_id < ?2 AND request_id = ?3
@@ -33,9 +33,9 @@ const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS l
   WHERE status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
 
 /**
- * SQL for the id of the last attestation or delivery before a time. It searches the ids, which grow with the times,
- * because the times have no index: a binary search reads some thirty rows. If a clock was set back, the result is
- * approximate.
+ * Makes the SQL for the id of the last attestation or delivery before a time. The times have no index, so the SQL does
+ * a binary search over the ids, which grow with the times. This reads some thirty rows. If a clock was set back, the
+ * result is approximate.
  * @param time the SQL parameter with the time, in the unit of the column
  */
 export function lastIdBeforeSql(
@@ -69,15 +69,15 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
-/** Creates the store of attestations. It only adds and reads them; retention deletes them. */
+/** Creates the store that adds and reads attestations. The log's store deletes them (`prune`). */
 export function createAttestationStore(driver: Driver, commit: GroupCommit, writes = callWriter) {
   /** Reads attestations. @param where the SQL from WHERE on @param from the table, or a query in parentheses */
   async function select(where: string, args: readonly SqlValue[], from = "attestations") {
     return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestationsTable.read);
   }
 
-  /** Finds the ids of a span of time (ms since the epoch), with a tolerance for clocks. */
-  async function between(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
+  /** Finds the ids of a time span (ms since the epoch), extended by `maxClockSkewSeconds` at both ends. */
+  async function idsBetween(since: number, until: number): Promise<readonly [after: number, upTo: number]> {
     const sql = `SELECT ${lastIdBeforeSql("?1")} AS after, ${lastIdBeforeSql("?2")} AS up_to`;
     const first = Math.floor(since / 1000) - maxClockSkewSeconds;
     const last = Math.ceil(until / 1000) + maxClockSkewSeconds;
@@ -86,12 +86,12 @@ export function createAttestationStore(driver: Driver, commit: GroupCommit, writ
   }
 
   return {
-    /** Commits a call. @returns the use of the quota windows; null if a precondition failed: nothing is stored */
+    /** Commits a call. @returns the use of the quota windows; null, and nothing is stored, if a precondition failed */
     record: (call: CallCommit) => commit.inGroup(writes, call),
     async find(verificationId: string) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
-    /** Reads the attestations of one call. @returns none for a refused or replayed call, or a malformed id */
+    /** Reads the attestations of one call. @returns an empty list for a refused or replayed call, or a malformed id */
     async ofRequest(requestId: string) {
       const at = timeOfUuid(requestId);
       if (at === null) return [];
@@ -100,7 +100,7 @@ export function createAttestationStore(driver: Driver, commit: GroupCommit, writ
       if (first === undefined) return [];
       const id = integer(first, "id");
       const where = "WHERE id > ?1 AND id < ?2 AND request_id = ?3 ORDER BY id";
-      return select(where, [id - maxOfCall, id + maxOfCall, requestId]);
+      return select(where, [id - maxAttestationsPerCall, id + maxAttestationsPerCall, requestId]);
     },
     async list(filter: AttestationFilter) {
       const { partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit } = filter;
@@ -113,14 +113,14 @@ export function createAttestationStore(driver: Driver, commit: GroupCommit, writ
       const conditions = ["id > ? AND id <= ? AND issued_at >= ?", ...given.map(([condition]) => condition)];
       const where = `WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`;
       const values = given.map(([, value]) => value ?? null);
-      const args = [...(await between(since, until)), Math.floor(since / 1000), ...values, limit];
+      const args = [...(await idsBetween(since, until)), Math.floor(since / 1000), ...values, limit];
       return teacherId === undefined
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    /** Takes the partner's oldest attestations of a span of time, at most `maxLooked`, and counts the credential's. */
+    /** Counts a credential's calls in the partner's first `maxLooked` of a time span. `isAll`: the span has no more. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
-      const args = [partnerId, ...(await between(since, until)), maxLooked, credential];
+      const args = [partnerId, ...(await idsBetween(since, until)), maxLooked, credential];
       const [row = {}] = await driver.query(countUses, args);
       const firstAt = integerOrNull(row, "first_at");
       return {

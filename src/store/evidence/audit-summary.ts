@@ -17,17 +17,17 @@ const counted = ["attestations", "history", "events"] as const;
 
 type AuditedKind = keyof typeof queries;
 
-/** The states of keys, partners, credentials and teachers in a database, and the amount of evidence. */
+/** The states of keys, partners, credentials and teachers in a database, and the number of rows of evidence. */
 export type DatabaseSummary = {
   readonly states: ReadonlyMap<string, { kind: AuditedKind; id: string; state: string }>;
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
-/** A key, partner, credential or teacher whose state differs between two databases; null: not there. */
+/** A key, partner, credential or teacher whose state differs between two databases; null if a database lacks it. */
 export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
 type Undone = { readonly changes: readonly Difference[]; readonly lost: DatabaseSummary["counts"] };
 
-/** Reads what `tvs restore` compares between the old and the restored database. */
+/** Reads the facts that `tvs restore` compares between the old and the restored database. */
 export function readDatabaseSummary(all: SqlRunner): DatabaseSummary {
   const states = new Map<string, { kind: AuditedKind; id: string; state: string }>();
   for (const [kind, sql] of Object.entries(queries) as [AuditedKind, string][]) {
@@ -43,7 +43,7 @@ export function readDatabaseSummary(all: SqlRunner): DatabaseSummary {
   return { states, counts };
 }
 
-/** Lists what differs, and counts the evidence that only `before` has. */
+/** Lists the states that differ, and counts how many fewer rows of evidence `after` has. */
 export function compareSummaries(before: DatabaseSummary, after: DatabaseSummary): Undone {
   const names = [...new Set([...before.states.keys(), ...after.states.keys()])];
   const changes = names.flatMap((name) => {

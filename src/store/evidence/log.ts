@@ -38,8 +38,8 @@ const putRetention = `INSERT INTO log_retention (id, note) VALUES (1, ?)
 
 const attestedColumns = "id, verification_id, partner_id, issued_at, kid, status, eligible";
 /**
- * SQL that reads a block of attestations as two values, in a third of the time of rows: the columns as JSON, and all
- * JWS joined. Both values are BLOBs, because the driver aborts the process if a TEXT is not UTF-8.
+ * SQL that reads a block of attestations as two values: the columns as JSON, and all JWS joined. Reading rows would
+ * take three times as long. The values are BLOBs, because the driver aborts the process if a TEXT is not UTF-8.
  */
 const attested = `SELECT
     CAST(json_group_array(json_array(octet_length(jws), ${attestedColumns})) AS BLOB) AS rows,
@@ -72,7 +72,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
 
 export type LogStore = ReturnType<typeof createLogStore>;
 
-/** Reads and writes the evidence log. @param acting who is recorded for a new log */
+/** Creates the store of the evidence log. @param acting the actor that is recorded for a new log */
 export function createLogStore(driver: Driver, acting = serviceActor) {
   const one = async (sql: string, args: readonly number[] = []): Promise<Row> =>
     (await driver.query(sql, args))[0] ?? {};
@@ -80,7 +80,7 @@ export function createLogStore(driver: Driver, acting = serviceActor) {
     ...readTree(driver, one),
     ...writeTree(driver, createChangeRecorder(acting)),
     ...writeRetention(driver),
-    /** Reads at most `limit` attestations with this id or a higher one, in the order of their ids. */
+    /** Reads at most `limit` attestations from the id `from` on, in the order of their ids. */
     attested: async (from: number, limit: number) => readBlock(await one(attested, [from, limit])),
     /** Reads the retention note, which says which rows were deleted. @returns null before the first deletion */
     async retention() {
@@ -98,7 +98,7 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
   return {
     /** Lists the logs, oldest first. */
     logs: async () => (await driver.query("SELECT * FROM logs ORDER BY number")).map(logs.read),
-    /** Reads the newest log, checkpoint and retention note as one text. `begin` checks that it has not changed. */
+    /** Reads the newest log, checkpoint and retention note as one text. `begin` refuses if the text has changed. */
     state: async () => text(await one(state), "state"),
     /** Counts the leaves. */
     size: async () => integer(await one(`SELECT ${treeSize} AS size`), "size"),
@@ -118,11 +118,11 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
       return tiles;
     },
     newest: () => checkpoint(newest),
-    /** Reads the smallest checkpoint that covers at least `size` leaves. */
+    /** Reads the smallest checkpoint that covers at least `size` leaves. @returns null if none is stored */
     covering: (size: number) => checkpoint(covering, [size]),
-    /** Reads the checkpoint before another one. */
+    /** Reads the checkpoint before the given one. @returns null if none is stored */
     before: ({ size, log }: CheckpointKey) => checkpoint(before, [size, log]),
-    /** Reads at most `limit` checkpoints after another one, up to a size. */
+    /** Reads at most `limit` checkpoints after the given one, over at most `upTo` leaves. */
     async after({ size, log }: CheckpointKey, upTo: number, limit: number) {
       return (await driver.query(after, [size, log, upTo, limit])).map(checkpoints.read);
     },
@@ -137,9 +137,9 @@ function writeTree(driver: Driver, recorded: Recorder) {
   return {
     /**
      * Begins a log. The private key of the present log is destroyed, and the tree is cut to the new log's first size.
-     * @param asRead the `state` from which the new log was made
+     * @param asRead the text of `state` that the caller read before it made the new log
      * @param retention the retention note, signed by the new log; null if nothing was deleted
-     * @returns false if the state has changed since; nothing is done then
+     * @returns false, storing nothing, if the state has changed since
      */
     begin(log: Log, asRead: string, retention: string | null) {
       return driver.write(async (tx) => {
@@ -155,7 +155,7 @@ function writeTree(driver: Driver, recorded: Recorder) {
     /**
      * Appends leaves to a tree of `from` leaves.
      * @param prefixes the first six bytes of each leaf hash, in order
-     * @returns false if another process has appended since; nothing is stored then
+     * @returns false, storing nothing, if another process has appended since
      */
     append(from: number, tiles: readonly Tile[], prefixes: readonly number[]) {
       return driver.write(async (tx) => {
@@ -170,8 +170,8 @@ function writeTree(driver: Driver, recorded: Recorder) {
     },
     /**
      * Stores a checkpoint of the newest log.
-     * @param previous the checkpoint that the new one names
-     * @returns false, storing nothing, if there is a newer checkpoint or log than `previous`, or the tree was cut
+     * @param previous the newest stored checkpoint, which the new one names; null before the first
+     * @returns false, storing nothing, if a newer checkpoint or log than `previous` is stored, or the tree was cut
      */
     addCheckpoint(next: StoredCheckpoint, previous: StoredCheckpoint | null) {
       return driver.write(async (tx) => {
@@ -190,8 +190,8 @@ function writeRetention(driver: Driver) {
   return {
     /**
      * Deletes the attestations up to an id and replaces the retention note, in one transaction.
-     * @param notes the number of the newest log, the note as it was read, and the next note
-     * @returns false if the note or the newest log has changed since; nothing is done then
+     * @param notes the number of the newest log, the note that the caller read, and the next note
+     * @returns false, changing nothing, if the note or the newest log has changed since
      */
     prune(through: number, { log, before, next }: { log: number; before: string | null; next: string }) {
       return driver.write(async (tx) => {
@@ -217,7 +217,7 @@ function writeRetention(driver: Driver) {
 function beginStatements(log: Log, retention: string | null): SqlStatement[] {
   const { number, begunAt, firstSize } = log;
   return [
-    // Until the first log has a leaf, a new issuer begins it again under another name.
+    // A first log without a leaf is replaced if the issuer changes.
     bind("DELETE FROM logs WHERE number = ?", [number]),
     bind("UPDATE logs SET sealed = NULL"),
     logs.insert(log),
@@ -226,7 +226,7 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
     bind(shortenTiles, [firstSize]),
     bind("DELETE FROM log_retention"),
     ...(retention === null ? [] : [bind(putRetention, [retention])]),
-    // A log after the first begins because data was lost. New teachers must not get the ids of lost teachers.
+    // A later log begins if data was lost. New teachers must not get the ids of lost teachers.
     ...(number > 1 ? [skipTeacherIds(begunAt)] : []),
   ];
 }
@@ -235,7 +235,7 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
 export type AttestedRow = Readonly<ReturnType<typeof readBlock>[number]>;
 
 function readBlock(row: Row) {
-  // A JWS is ASCII. Bytes that somebody else has written are read as Latin-1, and differ from the leaf's hash.
+  // A JWS is ASCII. Forged bytes are read as Latin-1, and do not fit the leaf's hash.
   const { buffer, byteOffset, length } = bytes(row, "jws");
   const joined = Buffer.from(buffer, byteOffset, length).toString("latin1");
   const rows: [number, number, string, string, number, string, string, number][] = JSON.parse(
@@ -250,8 +250,8 @@ function readBlock(row: Row) {
 }
 
 /**
- * A log: a name and a key that sign checkpoints of the tree. After a restore or a loss, a new log continues the tree
- * without the lost leaves. Times are milliseconds since the epoch.
+ * A log: the name and key with which checkpoints of the tree are signed. After a restore or a loss, a new log continues
+ * the tree without the lost leaves. Times are milliseconds since the epoch.
  */
 export type Log = RecordOf<typeof logReaders>;
 

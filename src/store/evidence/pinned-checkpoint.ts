@@ -3,15 +3,15 @@ import { TvsError } from "../../domain/errors.ts";
 import { isEarlierCheckpoint } from "../../domain/evidence/log.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../driver/files.ts";
 
-/** The largest file that is read, in bytes. A checkpoint with two signatures has less than a kilobyte. */
+/** Maximum bytes of the file. A checkpoint with two signatures has less than a kilobyte. */
 const maxBytes = 64 * 1024;
 
 export type PinnedCheckpointStore = ReturnType<typeof openPinnedCheckpoint>;
 
 /**
- * Opens the pinned checkpoint: a file beside the master key that has the newest checkpoint of the log. A database that
- * lacks leaves which this checkpoint covers is refused (decision D13.3). @param file the path; the first write creates
- * the file
+ * Opens the pinned checkpoint: a file beside the master key that has the newest checkpoint of the log. The service
+ * refuses a database that lacks leaves under this checkpoint (decision D13.3). @param file the path; the first write
+ * creates the file
  */
 export function openPinnedCheckpoint(file: string) {
   /** Reads the signed note. @returns null before the first write @throws TvsError INPUT_UNREADABLE */

@@ -6,7 +6,7 @@ type Described = {
   content?: Record<string, { schema: { $ref?: string } }>;
 };
 
-/** The paths of the document, each with what matches it: a registration number has slashes (decision D2.7). */
+/** The paths of the document, each with its pattern. A registration number may contain slashes (decision D2.7). */
 const templates = Object.entries(document.paths).map(([path, item]) => {
   const pattern = path
     .replaceAll(".", "\\.")
@@ -31,22 +31,22 @@ function operationOf(
   const found = templateOf(path);
   if (found === undefined) throw new Error(`no path describes ${path}`);
   const operations = found.item as unknown as Record<string, { responses: Record<string, { $ref: string }> }>;
-  // An answer to a wrong method belongs to no operation: all operations of the path describe it.
+  // A wrong method has no operation. All operations of the path describe its answer, so the first one is used.
   const operation = operations[method.toLowerCase()] ?? Object.values(operations)[0];
   if (operation === undefined) throw new Error(`${path} has no operation`);
   return { path: found.path, responses: operation.responses };
 }
 
-/** Headers that say nothing about this service. */
+/** Headers that every HTTP service may send, and that the document does not describe. */
 const ordinary = /^(content-|access-control-|vary$|x-content-type-options$)/;
-/** Documented headers that only some answers of a status carry: a database that is gone cannot say what is left. */
+/** Lists documented headers that an answer may lack. If the database has failed, the remaining quota is unknown. */
 function occasional(status: number): readonly string[] {
   const quota = ["limit", "remaining", "reset"].map((name) => `x-ratelimit-${name}`);
   quota.push("ratelimit", "ratelimit-policy");
   return status >= 500 ? quota : ["idempotent-replayed"];
 }
 
-/** Holds an answer against what the document says of it: status, headers, media type, and every member. */
+/** Expects that an answer has the status, headers, media type and members that the document describes. */
 export async function expectDocumented(response: Response, path: string, method: string): Promise<unknown> {
   const { responses } = operationOf(path, method);
   const described = resolve(responses[response.status]?.$ref ?? "#/missing") as Described | undefined;
@@ -74,14 +74,14 @@ export async function expectDocumented(response: Response, path: string, method:
   return body;
 }
 
-/** The codes that the document has of an answer to a call of a route. */
+/** Returns the error codes that the document lists for a route, a method and a status. */
 export function codesOf(route: string, method: string, status: number): readonly string[] {
   const { responses } = operationOf(route, method);
   const described = resolve(responses[status]?.$ref ?? "#/missing") as Record<string, string[]> | undefined;
   return described?.["x-error-codes"] ?? [];
 }
 
-/** The schema of what a request's body is to be, by its name; undefined where none is taken. */
+/** Returns the name of the schema of an operation's request body; undefined if the operation has no body. */
 export function bodySchemaOf(path: string, method: string): string | undefined {
   const operation = templateOf(path)?.item as unknown as Record<string, { requestBody?: object } | undefined>;
   const body = JSON.stringify(operation[method.toLowerCase()]?.requestBody ?? null);

@@ -183,7 +183,7 @@ test("the OpenAPI document's envelopes verify with its example key set, key hist
   expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
 });
 
-test("the proofs of the OpenAPI document's examples verify with its log key, and are of its two envelopes", async () => {
+test("the example proofs of the OpenAPI document prove its two example envelopes, and verify with its log key", async () => {
   const key = await readVerifierKey(examples.logKey.trimEnd());
   if (key === null) throw new Error("not a key");
   const { leafIndex, treeSize, hashes, checkpoint } = examples.inclusion;

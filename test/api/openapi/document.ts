@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { buildOpenApiDocument } from "../../../src/api/openapi.ts";
 
-/** The document as it is published, and a JSON Schema validator over it that shares no code with ours. */
+/** The published document. Ajv, which the program does not use, validates values by its schemas. */
 export const document = buildOpenApiDocument("https://verify.example.gov");
 
 const options = {
@@ -17,7 +17,7 @@ const options = {
 const ajv = new Ajv2020(options);
 ajv.addSchema(document, "openapi", false, false);
 
-/** The same where no object may have a member that the document does not name. */
+/** A stricter validator, which refuses members that the document does not name. */
 const closed = new Ajv2020(options);
 closed.addSchema(
   JSON.parse(JSON.stringify(document), (_name, part) =>
@@ -28,7 +28,7 @@ closed.addSchema(
   false,
 );
 
-/** What a JSON pointer names, such as `#/components/schemas/Error`. */
+/** Returns the part of the document to which a JSON pointer such as `#/components/schemas/Error` leads. */
 export function resolve(pointer: string): unknown {
   const steps = pointer.split("/").slice(1);
   return steps.reduce<unknown>(
@@ -39,19 +39,19 @@ export function resolve(pointer: string): unknown {
 
 export const schemaNames: readonly string[] = Object.keys(resolve("#/components/schemas") as object);
 
-/** What is wrong with a value by a published schema; nothing when it is valid. */
+/** Returns the errors of a value by a published schema; empty if the value is valid. */
 export function validationErrors(name: string, value: unknown): string[] {
   return errorsBy(ajv, name, value);
 }
 
-/** What is wrong with an answer by a published schema, where a member that the schema does not name is wrong too. */
+/** Returns the errors of an answer by a published schema. A member that the schema does not name is an error. */
 export function answerErrors(name: string, value: unknown): string[] {
   return errorsBy(closed, name, value);
 }
 
 function errorsBy(validator: Ajv2020, name: string, value: unknown): string[] {
   const id = `openapi#/components/schemas/${name}`;
-  // Once compiled, a schema is kept.
+  // Ajv compiles a schema at its first use and caches the result.
   const validate = validator.getSchema(id);
   if (validate === undefined) throw new Error(`the document has no schema ${name}`);
   return validate(value)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { deliveryHeaders } from "../../../src/delivery/attempt.ts";
+import { buildHeaders } from "../../../src/delivery/attempt.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
@@ -81,7 +81,7 @@ afterAll(() => world.close());
 
 const text = expect.any(String);
 
-/** The claims of an envelope, once its signature has been verified with the keys that the app publishes. */
+/** Expects that an envelope verifies with the app's published keys, and equals the shown one except for its ids. */
 async function expectAsShown(envelope: unknown, shown: SignedEnvelope): Promise<void> {
   const jwks = JSON.stringify(await world.ask(`${prefix}/.well-known/jwks.json`));
   const { issuer, audience } = examples;
@@ -147,7 +147,7 @@ test("the signature of the OpenAPI document's example event verifies", async () 
     deliveryId: shownHeaders["X-AGENCY-Delivery-Id"] ?? "",
   };
   const signing = { version: "1.0.0", secrets: [secret], timestampSeconds: 1_772_357_999 };
-  const { "Content-Type": _, ...sent } = deliveryHeaders(delivery, signing);
+  const { "Content-Type": _, ...sent } = buildHeaders(delivery, signing);
   expect({ ...shownHeaders, "X-AGENCY-Event-Type": webhookEvent.eventType } as object).toEqual(sent);
   const outcome = await verifyWebhook({ rawBody, signature, secret, now: new Date(1_772_357_999_000) });
   expect(outcome).toMatchObject({ valid: true });

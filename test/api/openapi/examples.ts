@@ -65,10 +65,10 @@ const webhookHeaders = resolve("#/webhooks/statusChange/post/parameters") as [
   { name: string; description: string; schema: { examples: [string] } },
 ];
 const [signature] = webhookHeaders;
-/** The delivery's headers that show something, by their names. */
+/** The example values of a webhook's headers, by name. */
 export const shownHeaders = Object.fromEntries(
   webhookHeaders.map(({ name, schema }) => [name, schema.examples?.[0]]),
 );
-/** Nobody's secret, as the description of the header names it. */
+/** The example secret, from the description of the signature header. */
 export const webhookSecret =
   /`(whsec_[^`]+)`/.exec(signature.description.replaceAll("`whsec_`", ""))?.[1] ?? "";

@@ -4,7 +4,7 @@ import type * as v from "valibot";
 import * as requests from "../../../src/api/requests.ts";
 import { resolve } from "./document.ts";
 
-/** What callers send, by the name of its schema in the document. What it contains is compared with it. */
+/** The routes' schemas by their names in the document. The schemas of their members are compared with them. */
 const schemas: [name: string, schema: v.GenericSchema][] = [
   ["EligibilityCheckRequest", requests.eligibilityCheckSchema],
   ["BatchCheckRequest", requests.batchCheckSchema],
@@ -17,7 +17,7 @@ const schemas: [name: string, schema: v.GenericSchema][] = [
   ["TreeSize", requests.treeSizeSchema],
 ];
 
-/** What JSON Schema can say beside them but a check of ours cannot: other tests ask the routes for these. */
+/** Rules of the document that the routes check in code. Other tests send requests that break these rules. */
 const exactlyOne = { oneOf: [{ required: ["regNo"] }, { required: ["tId"] }, { required: ["nin"] }] };
 const filterInWords = {
   RegNo: { pattern: "^[^/]+/[^/]+/[^/]+/[^/]+$" },
@@ -27,7 +27,7 @@ const filterInWords = {
 
 type Json = { readonly [member: string]: unknown };
 
-/** A schema of the document with what it refers to in its place, and without what is for people. */
+/** Resolves a schema's references, and removes its descriptions and examples. */
 function rulesOf(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(rulesOf);
   if (typeof schema !== "object" || schema === null) return schema;
@@ -46,7 +46,7 @@ function withoutWords($ref: string): Json {
 test.each(schemas)("the OpenAPI schema %s equals the schema that the routes use", (name, schema) => {
   const { $schema: _, ...checked } = toJsonSchema(schema, {
     target: "draft-2020-12",
-    // An object is checked not to be an array before it is read as one; the schema is the part after that.
+    // The first step of an object's schema only refuses arrays. This mode converts the last step.
     typeMode: "output",
     ignoreActions: ["check", "trim", "transform"],
   });

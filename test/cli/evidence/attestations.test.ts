@@ -63,7 +63,7 @@ test("tvs attestations list finds a teacher by any identifier, and filters by pa
   expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
 });
 
-test("tvs attestations list --key finds an API key's calls, and revoking the key prints their number", async () => {
+test("tvs attestations list --key lists an API key's calls, and the command that revokes the key prints their number", async () => {
   const folder = join(dataDir, "leaked");
   await attest(folder);
   const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
@@ -120,7 +120,7 @@ test.each<[string, (one: SignedEnvelope) => object, string]>([
   ["a missing member", () => ({ issuer: undefined }), "ENVELOPE_MALFORMED"],
   ["another signature", (one) => ({ signature: otherSignature(one) }), "SIGNATURE_DIFFERS"],
   ["a malformed signature", () => ({ signature: "x" }), "SIGNATURE_DIFFERS"],
-])("tvs attestations check finds an envelope with %s altered", async (_, change, reason) => {
+])("tvs attestations check reports an envelope with %s", async (_, change, reason) => {
   const envelope = { ...sample(), ...change(sample()) };
   const { code, results } = await check(JSON.stringify(envelope));
   expect(code).toBe(1);
@@ -128,7 +128,7 @@ test.each<[string, (one: SignedEnvelope) => object, string]>([
   expect(results).toMatchObject([{ ...altered, verificationId: sample().verificationId }]);
 });
 
-/** The same header and claims under other signature bytes. */
+/** Replaces the signature of an envelope, and keeps header and claims. */
 function otherSignature({ signature }: SignedEnvelope): string {
   const [header, payload, bytes = ""] = signature.split(".");
   return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
@@ -143,7 +143,7 @@ test("tvs attestations check exits with 1 for an envelope of another service, be
   ]);
 });
 
-test("an unreadable part of the input does not hide the verdicts of tvs attestations check on the other parts", async () => {
+test("tvs attestations check prints the verdicts on the readable parts of a partly unreadable input", async () => {
   const verdictsOf = async (text: string) => {
     const { code, results } = await check(`${sample().signature}\n${text}`);
     return [code, ...results.map((one: { verdict: string }) => one.verdict)];
@@ -152,7 +152,7 @@ test("an unreadable part of the input does not hide the verdicts of tvs attestat
   expect(await verdictsOf('{"signature":1}\n')).toEqual([1, "attested", "malformed"]);
 });
 
-test("tvs attestations check of an input without an envelope exits with 2 and one line", async () => {
+test("tvs attestations check exits with 2 and prints one line for an input without an envelope", async () => {
   for (const input of ["", "[]", "\n\n"]) {
     const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
     await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
@@ -166,7 +166,7 @@ describe("a log whose oldest attestations were deleted", () => {
 
   beforeAll(async () => {
     old = (await attest(prunedDir)).envelopes[0] as SignedEnvelope;
-    // Two years later another call is answered, and a retention of a year takes effect.
+    // Another call is answered two years later, and then a retention of one year deletes attestations.
     const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
     const config = readCommandConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });

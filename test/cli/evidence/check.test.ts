@@ -40,7 +40,7 @@ async function noteOf(tree: Tree, { by = key, as = origin, seconds }: Signing = 
   return signCheckpoint({ origin: as, size, root }, Math.floor(seconds ?? Date.now() / 1000), by);
 }
 
-/** The checkpoint that the log shows, and the tree that it has. Tests change both. */
+/** The checkpoint that the served log shows, and the tree behind its proofs. Tests change both. */
 let shown: { note: string; tree: Tree; checkpoint?: Response; consistency?: Response } = {
   note: "",
   tree: makeTree(1),
@@ -66,13 +66,13 @@ const server = Bun.serve({
 });
 afterAll(() => server.stop(true));
 
-/** Shows a signed checkpoint of a tree. @param grown the tree that the log has by now @returns no option */
+/** Makes the log show a signed checkpoint of a tree. @param grown the tree of the proofs @returns no option */
 async function show(tree: Tree, signing?: Signing, grown = tree): Promise<string[]> {
   shown = { note: await noteOf(tree, signing), tree: grown };
   return [];
 }
 
-/** Shows a tree as a later log with a new key. @returns the option for the key */
+/** Makes the log show a tree as a later log with a new key. @returns the option with the key */
 async function showNext(tree: Tree, number: number): Promise<string[]> {
   const next = aCheckpointKey();
   await show(tree, { by: next, as: `${origin}/${number}` });
@@ -89,7 +89,7 @@ async function look(folder: string, ...more: string[]) {
   return { code, said: JSON.parse(stdout), stderr, state };
 }
 
-test("tvs log check stores the first checkpoint, and each later one that is proven to extend it", () =>
+test("tvs log check stores the first checkpoint, and each later checkpoint that is proven to extend the stored one", () =>
   withTempDir(async (folder) => {
     await show(makeTree(3));
     const first = { verdict: "first", size: 3, checkpointAt: expect.stringMatching(/^20\d\d-/) };
@@ -113,7 +113,7 @@ test.each<[tree: string, change: () => Promise<string[]>, verdict: string, code:
   ["a new log of any number with all stored entries", () => showNext(makeTree(6), 3), "grown", 0],
   ["a new log with fewer entries", () => showNext(makeTree(4), 2), "lost", 2],
   ["a new log with different entries", () => showNext(makeTree(7, 4), 2), "lost", 2],
-])("tvs log check gives the right verdict on %s, now and at the next check", (_tree, change, verdict, code) =>
+])("tvs log check gives the right verdict on %s, twice in a row", (_tree, change, verdict, code) =>
   withTempDir(async (folder) => {
     await show(makeTree(5));
     await look(folder);

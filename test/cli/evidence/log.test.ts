@@ -36,7 +36,7 @@ beforeAll(async () => {
   await close();
 });
 
-test("tvs log key prints the key that signed the checkpoint of tvs log checkpoint, which covers every attestation", async () => {
+test("tvs log checkpoint covers every attestation, and tvs log key prints the key that signed the checkpoint", async () => {
   const { stdout: keys } = await tvs("log", "key");
   const key = await readVerifierKey(keys.trim());
   const { stdout: note } = await tvs("log", "checkpoint");
@@ -58,7 +58,7 @@ test("tvs log commands before the first tvs serve say that there is no log", asy
   await expectRefusal(run("audit"), 2, "no evidence log yet");
 });
 
-test("tvs attestations prove finds an attestation by its verification id or its leaf hash, and proves it", async () => {
+test("tvs attestations prove prints the proof of an attestation, given its verification id or leaf hash", async () => {
   const { stdout: proof } = await tvs("attestations", "prove", verificationId);
   const described = await json("attestations", "prove", verificationId);
   expect(described).toMatchObject({ leafIndex: 1, treeSize: 3, proof, origin: "verify.example.org/log" });

@@ -203,10 +203,10 @@ test.if(isRoot)(
   () =>
     withOthersRegister(async (dataDir) => {
       const script = `
-      const { openContext } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
-      const { readConfig } = await import("${join(import.meta.dir, "../../../src/config.ts")}");
+      const { openRegister } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
+      const { readCommandConfig } = await import("${join(import.meta.dir, "../../../src/config.ts")}");
       process.setgid(65534); process.setuid(65534);
-      const error = await openContext(readConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
+      const error = await openRegister(readCommandConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
       console.log(error.code + ": " + error.message);`;
       const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
       expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs\n`);
@@ -240,7 +240,7 @@ test("every command that reads the register's location refuses root in another u
   const reading = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
     .map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }))
-    .filter(({ text }) => / read(Serve)?Config\(/.test(text));
-  const unasked = reading.filter(({ text }) => !/\b(requireOwnFolder|serveConfigOf)\(/.test(text));
+    .filter(({ text }) => / read(Serve|Command)Config\(/.test(text));
+  const unasked = reading.filter(({ text }) => !/\b(refuseForeignFolder|serveConfigOf)\(/.test(text));
   expect(unasked.map(({ file }) => file)).toEqual([]);
 });

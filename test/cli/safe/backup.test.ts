@@ -29,9 +29,9 @@ function withBackup(act: (world: World) => Promise<void>): Promise<void> {
 function unfinished(dataDir: string, file: string): string[] {
   const driver = new URL("../../../src/store/driver/", import.meta.url).href;
   const script = `
-    const { openFile } = await import("${driver}file.ts");
+    const { openDatabaseFile } = await import("${driver}file.ts");
     const { makeBackup } = await import("${driver}backup.ts");
-    const driver = await openFile({ file: "${dataDir}/tvs.db" });
+    const driver = await openDatabaseFile({ file: "${dataDir}/tvs.db" });
     const copyTo = async (target) => {
       await driver.copyTo(target);
       console.log("copied");

@@ -1,7 +1,7 @@
 /**
- * Attacks by somebody who can write the database, and has neither the master key nor the pinned checkpoint. Each attack is a
- * finding of `tvs log audit`. The finding stays after the service has signed more checkpoints, or the service refuses the
- * database.
+ * Attacks by somebody who can write to the database, but has neither the master key nor the pinned checkpoint. Each
+ * attack is a finding of `tvs log audit`. Either the finding remains after the service has signed more checkpoints, or
+ * the service refuses the database.
  */
 
 import { beforeAll, expect, test } from "bun:test";
@@ -30,9 +30,10 @@ import {
 const folder = sharedFolder();
 
 /**
- * `early` is a log of 160 attestations, `whole` the same log of 300. `pruned70` and `pruned` are `whole` after retention
- * has deleted 70 attestations, and 140. `restored` is `early` restored over `whole`: a new log, with 200 attestations.
- * `renewed` is a new log over `pruned`. `drill` is a new log over `early`, begun where no later checkpoint was known.
+ * `early` is a log of 160 attestations, and `whole` is the same log with 300. Retention has deleted 70 attestations of
+ * `whole` in `pruned70`, and 140 in `pruned`. `restored` is `early` restored over `whole`: a new log, with 200
+ * attestations. `renewed` is a new log over `pruned`. `drill` is a new log over `early`, begun where no later
+ * checkpoint was known.
  */
 type Name = "early" | "whole" | "pruned70" | "pruned" | "restored" | "renewed" | "drill";
 const states = {} as Record<Name, State>;
@@ -63,7 +64,7 @@ async function attacked(state: State) {
   const refusalOf = (work: Promise<unknown>) => work.then(() => null, String);
   const started = await acting(state, async ({ writer }) => {
     const refusal = await refusalOf(writer.reconcile());
-    // A command that signs refuses what a service refuses.
+    // A command that signs refuses the same databases as a service.
     if (refusal !== null) expect(await refusalOf(writer.checkpoint())).toBe(refusal);
     return refusal;
   });
@@ -131,12 +132,12 @@ const attacks: Readonly<Partial<Record<Name, readonly Attack[]>>> = {
   whole: [
     ["the newest rows are deleted", () => [gone("id > 290")], removed(291), "refused"],
     [
-      "the newest rows are deleted and their ids are given again",
+      "the newest rows are deleted and a new row gets one of their ids",
       () => [gone("id > 290"), inserted(300, unsigned())],
       removed(291),
       "refused",
     ],
-    ["old rows are deleted as if by age", () => [gone("id <= 50")], removed(1)],
+    ["old rows are deleted without a retention note", () => [gone("id <= 50")], removed(1)],
     ["one row is deleted", () => [gone("id = 123")], removed(123)],
     ["a column is changed", () => [set("status = 'REVOKED'", 9)], unlike(9, "status")],
     ["a verification id is changed", () => [set("verification_id = 'x'", 9)], unlike(9, "verification_id")],
@@ -197,20 +198,20 @@ const attacks: Readonly<Partial<Record<Name, readonly Attack[]>>> = {
     ["the newest part is cut off everywhere", () => cut(200), /BEHIND.*300 entries.*has 200/, "refused"],
     ["the log is begun again without leaves", () => noLog, /BEHIND.*it has no log/, "refused"],
     ["the log is begun again under another key", () => [theirLog(1)], strangersLog, "refused"],
-    ["a later log is made up", () => [theirLog(2)], strangersLog, "refused"],
+    ["somebody without the master key adds a later log", () => [theirLog(2)], strangersLog, "refused"],
   ],
-  pruned70: [["more rows are deleted than the note says", () => [gone("id = 71")], removed(71)]],
+  pruned70: [["more rows are deleted than the retention note says", () => [gone("id = 71")], removed(71)]],
   pruned: [
     ["a leaf of a deleted row is changed", () => [leafOf("x", 8)], otherLeaves],
     ["an older retention note is put back", () => [retention(note70)], removed(71)],
     ["the retention note is deleted", () => ["DELETE FROM log_retention"], removed(1)],
     [
-      "rows are deleted behind a note with a larger position",
+      "rows are deleted and the position in the retention note is raised",
       () => [retention(note140.replace("\n140\n", "\n200\n")), gone("id <= 200")],
       badNote,
     ],
   ],
-  renewed: [["the retention note of the log before is put back", () => [retention(note140)], badNote]],
+  renewed: [["the retention note of the previous log is put back", () => [retention(note140)], badNote]],
   restored: [
     [
       "the last checkpoint before a new log is deleted",
@@ -223,7 +224,7 @@ const attacks: Readonly<Partial<Record<Name, readonly Attack[]>>> = {
       /CHECKPOINT.*at 180/,
     ],
     [
-      "rows are deleted behind the retention note of a lost log",
+      "rows are deleted under the retention note of a lost log",
       () => [retention(note140), gone("id <= 140")],
       badNote,
     ],
@@ -241,7 +242,7 @@ async function expectReport(state: State, finding: RegExp, isRefused: boolean): 
 
 for (const [state, tried] of Object.entries(attacks))
   for (const [name, changes, finding, isRefused] of tried)
-    test(`the audit of the evidence log reports it if ${name}`, async () => {
+    test(`the audit of the evidence log reports a finding if ${name}`, async () => {
       const made = await tampered(states[state as Name], changes());
       await expectReport(made, finding, isRefused === "refused");
     });
@@ -249,10 +250,10 @@ for (const [state, tried] of Object.entries(attacks))
 test.each([
   ["early", "whole", /BEHIND.*300 entries.*has 160/],
   ["whole", "restored", /BEHIND.*it has no log .*log\/2/],
-  // Restored elsewhere, under the same master key.
+  // `drill` was restored on another machine with the same master key.
   ["drill", "whole", /BEHIND.*it has no log/],
 ] as const)(
-  "the audit reports the database of the state %s beside the pinned checkpoint of the state %s",
+  "the audit reports that the database of state %s is behind the pinned checkpoint of state %s",
   (database, pinned, finding) =>
     expectReport({ ...states[database], pinned: states[pinned].pinned }, finding, true),
 );
@@ -264,7 +265,7 @@ test("the audit reports a removed last checkpoint until the next start stores it
   expect([refused, after?.found]).toEqual([null, 0]);
 });
 
-test("the audit finds nothing in an unaltered log, with an attestation that is not in the log yet, and verifies all signatures", async () => {
+test("the audit finds nothing wrong in an unaltered log with one attestation that has no leaf yet", async () => {
   const waiting = await copyOf(states.whole);
   await acting(waiting, ({ driver }) => attestTo(driver, 301, 1));
   expect(await audit(waiting)).toMatchObject({ found: 0, waiting: 1, verified: 1 });
@@ -282,11 +283,11 @@ test.each<[work: string, Name, Partial<AuditResult>]>([
   ["restore", "restored", { compared: 200, leaves: 200, logs: [ofLog("", 8), ofLog("/2", 3)] }],
   // The new log has signed the retention note again.
   ["new log over a complete database", "renewed", { compared: 180, deleted: 140, leaves: 320 }],
-])("the audit finds nothing after a genuine %s", async (_work, name, result) => {
+])("the audit finds nothing wrong after a genuine %s", async (_work, name, result) => {
   expect(await audit(states[name])).toMatchObject({ found: 0, ...result });
 });
 
-test("the audit finds nothing after a new log that accepts the loss of the newest rows", async () => {
+test("the audit finds nothing wrong after a new log has accepted the loss of the newest rows", async () => {
   const lost = await tampered(states.whole, [gone("id > 290")]);
   const state = await attestMore(await beginAnother(lost), 500, 20);
   expect(await audit(state)).toMatchObject({ found: 0, leaves: 310 });

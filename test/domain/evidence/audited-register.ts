@@ -43,7 +43,7 @@ export function attestTo(driver: Driver, from: number, count: number) {
   return attest(driver, attestations);
 }
 
-/** The parts of one service over a database, with its own clock and pinned checkpoint. */
+/** Makes the parts of one service over a database, with its own clock and pinned checkpoint. */
 export function aNode(driver: Driver, pinned = aPinnedCheckpoint()) {
   const stores = createStores(driver);
   const { evidence: store, settings } = stores;
@@ -51,15 +51,15 @@ export function aNode(driver: Driver, pinned = aPinnedCheckpoint()) {
   const dependencies = { store, pinned, secrets, clock, issuer };
   const retaining = { evidence: store, settings, secrets, pinned, clock };
   const writer = createLogWriter(dependencies);
-  /** Moves the clock to when the first `count` attestations have become ninety days old. */
+  /** Sets the clock to the time at which the first `count` attestations are ninety days old. */
   const age = (count: number) => clock.set(new Date(startAt + (count + 1) * 1000 + 90 * dayMs).toISOString());
   return { driver, stores, store, clock, pinned, dependencies, retaining, writer, age };
 }
 
-/** A database file, and the checkpoint that is pinned outside. */
+/** A database file and the pinned checkpoint, which is outside the database; null if none is pinned. */
 export type State = { readonly file: string; readonly pinned: string | null };
 
-/** Works on a database as a service with its own pinned checkpoint. @returns the state afterwards */
+/** Opens a database as a service with its own pinned checkpoint, and runs a function. @returns the state afterwards */
 export async function acting<T>(
   { file, pinned: note }: State,
   run: (node: ReturnType<typeof aNode>) => Promise<T>,
@@ -74,7 +74,7 @@ export async function acting<T>(
   }
 }
 
-/** Makes a database with a log of `count` attestations, and a checkpoint after each twenty. */
+/** Makes a database with a log of `count` attestations, and signs a checkpoint after every twenty. */
 export async function makeLog(folder: string, count: number): Promise<State> {
   const empty = { file: join(folder, "made.db"), pinned: null };
   const { state } = await acting(empty, async ({ driver, stores, clock, dependencies }) => {
@@ -85,7 +85,7 @@ export async function makeLog(folder: string, count: number): Promise<State> {
   return attestMore(state, 0, count);
 }
 
-/** Adds attestations to a state from number `from` on, with a checkpoint after each twenty. */
+/** Adds `count` attestations to a state, from number `from` on, and signs a checkpoint after every twenty. */
 export async function attestMore(state: State, from: number, count: number): Promise<State> {
   const acted = await acting(state, async ({ driver, clock, writer }) => {
     for (let n = from; n < from + count; n += batchOf) {
@@ -146,6 +146,6 @@ export async function auditDatabase(driver: Driver, pinned: string | null, allSi
   return result;
 }
 
-/** The signed notes of all stored checkpoints, in order. */
+/** Reads the signed notes of all stored checkpoints, in order of size. */
 export const notesIn = async (driver: Driver) =>
   (await driver.query("SELECT note FROM log_checkpoints ORDER BY size, log")).map(({ note }) => String(note));

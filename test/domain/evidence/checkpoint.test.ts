@@ -44,7 +44,7 @@ async function withLog(run: (world: World) => Promise<void>) {
 }
 
 describe("signing", () => {
-  test("one tree gets one checkpoint, and an empty tree gets none", () =>
+  test("a tree that has not grown gets no second checkpoint, and an empty tree gets no checkpoint", () =>
     withLog(async ({ driver, writer, sign }) => {
       expect(await writer.checkpoint()).toBeNull();
       const signed = await sign(1);
@@ -52,14 +52,14 @@ describe("signing", () => {
       expect(await notesIn(driver)).toHaveLength(1);
     }));
 
-  test("the time of a checkpoint is never earlier than the previous one, even if the clock goes back", () =>
+  test("the time of a checkpoint is never earlier than the previous checkpoint's, even if the clock goes back", () =>
     withLog(async ({ clock, sign }) => {
       const first = await sign(1);
       clock.add(-3_600_000);
       expect((await sign(2))?.signedAt).toBe(first?.signedAt ?? 0);
     }));
 
-  test("the time of the next checkpoint depends on the signed time of the last one, not on its column signed_at", () =>
+  test("the time of the next checkpoint depends on the last checkpoint's signed note, not on the column signed_at", () =>
     withLog(async ({ clock, run, sign }) => {
       await sign(1);
       await run("UPDATE log_checkpoints SET signed_at = 9999999999000");
@@ -73,7 +73,7 @@ describe("signing", () => {
       expect((await writer.checkpoint())?.size).toBe(1_100);
     }));
 
-  test("one of two checkpoints with the same predecessor is stored, the first", () =>
+  test("the first of two checkpoints with the same predecessor is stored, and the second is not", () =>
     withLog(async ({ driver, store, dependencies, attestAll, sign }) => {
       await sign(1);
       await attestAll(2);
@@ -177,7 +177,7 @@ describe("a new log", () => {
       expect((await store.logs()).map(({ sealed }) => sealed === null)).toEqual([true, false]);
     }));
 
-  test("a new log begins with the largest stored checkpoint that the rows still fit", () =>
+  test("a new log begins with the leaves of the largest stored checkpoint that the rows still fit", () =>
     withLog(async ({ writer, dependencies, attestAll, run, sign }) => {
       await sign(1, 2);
       await sign(3, 4);
@@ -187,7 +187,7 @@ describe("a new log", () => {
       expect((await writer.checkpoint())?.size).toBe(4);
     }));
 
-  test("two processes that begin a new log at the same time begin one after the other", () =>
+  test("two processes that begin a new log at the same time make two successive logs", () =>
     withLog(async ({ store, dependencies, sign }) => {
       await sign(1);
       await Promise.all([beginNextLog(dependencies, "one"), beginNextLog(dependencies, "two")]);
@@ -209,7 +209,7 @@ test("the origin of a log has no scheme, no space and no plus sign", () => {
   expect(logOriginOf("https://verify.example:8443", 3)).toBe("verify.example:8443/log/3");
 });
 
-test("a running service appends to the log, signs and reconciles until it stops, and then signs the remaining entries", () =>
+test("a running service appends leaves and signs checkpoints, and signs the remaining leaves when it stops", () =>
   withLog(async ({ driver, store, writer, clock, attestAll }) => {
     const onError = (error: unknown) => {
       throw error;

@@ -1,6 +1,6 @@
 /**
- * Kills a process before each of its writes, over a file and over a server with a second node. After the next run nothing
- * that was signed for is lost, each checkpoint names the one before it, and the audit finds nothing.
+ * Kills a process before each of its writes, over a database file and over a server with a second node. After the next
+ * run no covered entry is lost, each checkpoint names its predecessor, and the audit finds nothing.
  */
 
 import { describe, expect, test } from "bun:test";
@@ -26,7 +26,7 @@ import { masterKey, secrets } from "../../harness/samples.ts";
 import { reportTries } from "../../harness/trial.ts";
 import { aNode, attestTo, auditDatabase, copyOf, notesIn, tampered } from "./audited-register.ts";
 
-/** A process that dies before its step `left`. No later step happens. */
+/** Creates the life of a process that dies before its step number `left`. No later step happens. */
 function createLife(left: number) {
   let steps = left;
   return {
@@ -66,7 +66,7 @@ function mortal(driver: Driver, { step }: Life): Driver {
 
 type Pinned = ReturnType<typeof aPinnedCheckpoint>;
 
-/** The parts of one process with its own pinned checkpoint, in which each write is a step of a life. */
+/** Makes the parts of one process with its own pinned checkpoint. Each write is a step of a life. */
 function mortalNode(driver: Driver, pinned: Pinned, life: Life) {
   const write = (note: string) => {
     life.step();
@@ -82,7 +82,7 @@ function applyRetention({ age, retaining }: Node) {
   return pruneAttestations(retaining);
 }
 
-/** Makes 45 attestations under two checkpoints, and five without a leaf. */
+/** Makes 45 attestations under two checkpoints, and five attestations without a leaf. */
 async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await applySchema(driver);
   const { dependencies, stores, writer } = aNode(driver, pinned);
@@ -95,7 +95,7 @@ async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await attestTo(driver, 46, 5);
 }
 
-/** Expects each checkpoint to name the one before it, and all checkpoints from before the kill to be stored. */
+/** Expects each checkpoint to name its predecessor, and all checkpoints from before the kill to be stored. */
 async function expectWhole(driver: Driver, seen: readonly string[], pins: readonly Pinned[]): Promise<void> {
   const kept = await notesIn(driver);
   expect(kept).toEqual(expect.arrayContaining([...seen]));
@@ -109,7 +109,7 @@ async function expectWhole(driver: Driver, seen: readonly string[], pins: readon
 }
 
 const writings: Readonly<Record<string, (node: Node) => Promise<unknown>>> = {
-  "append and a checkpoint": ({ writer }) => writer.checkpoint(),
+  "an append and a checkpoint": ({ writer }) => writer.checkpoint(),
   retention: applyRetention,
   "a new log": async ({ dependencies, writer }) => {
     await beginNextLog(dependencies, "a test");
@@ -127,7 +127,7 @@ for (const kind of driverKinds)
             let steps = 0;
             for (let isOver = false; !isOver; steps++) {
               await wipe(driver);
-              // Over a server the other node continues after the kill. A file has one node at a time.
+              // Over a server the second node continues after the kill. A database file has only one node at a time.
               const [own, other] = [aPinnedCheckpoint(), aPinnedCheckpoint()];
               await prepare(driver, own);
               await aNode(driver, other).writer.reconcile();
@@ -164,7 +164,7 @@ async function wipe(driver: Driver): Promise<void> {
 }
 
 test(
-  "a kill before any write of a restore leaves the old database, or a restored one that the next run pins",
+  "a kill before any write of a restore leaves the old database, or a restored database that the next run completes",
   () =>
     withTempDir(async (folder) => {
       const config = readCommandConfig({ data: folder, "master-key": masterKey }, {});
@@ -190,7 +190,7 @@ test(
         expect(await auditDatabase(driver, pinned.read())).toMatchObject({ found: 0, leaves: 50 });
         expect(await notesIn(driver)).toEqual(before);
         if (isOver) {
-          // After the replacement, a kill leaves the pinned checkpoint of the log before until the next run.
+          // After the replacement, a kill leaves the previous log's checkpoint pinned until the next run.
           expect(settled?.log).toMatchObject({ isNew: true, lost: 5 });
           const healed = aNode(copy, memory);
           await healed.writer.reconcile();

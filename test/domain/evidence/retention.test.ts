@@ -20,12 +20,12 @@ import { aNode, aSignedAttestation, attestTo, startAt } from "./audited-register
 const dayMs = 86_400_000;
 
 type World = ReturnType<typeof aNode> & {
-  /** Deletes what is too old. @returns how many attestations */
+  /** Deletes the attestations that are too old. @returns how many */
   prune(): Promise<number>;
   ids(): Promise<number[]>;
 };
 
-/** Makes a log of `count` attestations, issued a second after each other and kept for ninety days. */
+/** Makes a log of `count` attestations, which are issued one second apart and kept for ninety days. */
 function withUnsigned(count: number, run: (world: World) => Promise<void>): Promise<void> {
   return withStores(async ({ driver, rows, settings }) => {
     const node = aNode(driver);
@@ -64,7 +64,7 @@ describe("attestations older than the retention period", () => {
       expect(await store.size()).toBe(700);
     }));
 
-  test("retention stores a signed note of how far it deleted, which no other text can replace", () =>
+  test("retention stores a signed note with the position up to which it deleted, and no other text passes as this note", () =>
     withAged(50, async ({ prune, age, store, pinned }) => {
       age(20);
       await prune();
@@ -78,7 +78,7 @@ describe("attestations older than the retention period", () => {
       const moved = note.replace("\n20\n", "\n21\n");
       for (const other of [moved, pinned.note ?? "", "", note.replaceAll("verify.example", "other.example")])
         expect(await verifyRetentionNote(other, log)).toBeNull();
-      // The first line tells a retention note from a checkpoint, which the same key signs.
+      // Their first lines distinguish a retention note from a checkpoint. The same key signs both.
       const signed = await signRetentionNote({ position: 1, issuedBefore: 2 }, log, secrets);
       expect(await verifyRetentionNote(signed, log)).toEqual({ position: 1, issuedBefore: 2 });
     }));
@@ -107,14 +107,14 @@ describe("attestations older than the retention period", () => {
     }),
   );
 
-  test("retention decides by an attestation's signed time, not by its column", () =>
+  test("retention decides by the time that an attestation's JWS signs, not by the column issued_at", () =>
     withAged(10, async ({ prune, age, driver }) => {
       await driver.batch([{ sql: "UPDATE attestations SET issued_at = 0", args: [] }]);
       age(2);
       expect(await prune()).toBe(2);
     }));
 
-  test("retention deletes nothing because of a setting or a note that this service did not write", () =>
+  test("retention deletes nothing if somebody else wrote the retention setting or the retention note", () =>
     withAged(10, async ({ prune, age, stores: { settings }, driver, store }) => {
       age(8);
       await settings.write({ keep_attestations: "100d" });
@@ -136,7 +136,7 @@ describe("attestations older than the retention period", () => {
     }));
 });
 
-test("an unknown id may be a deleted attestation's only if a retention note names a time after the id's", () =>
+test("an unknown id counts as possibly deleted only if the retention note names a time after the id's time", () =>
   withAged(5, async ({ retaining, prune, age }) => {
     const { verificationId } = aSignedAttestation(1);
     expect(isPossiblyDeleted(await readRetentionState(retaining), verificationId)).toBe(false);
@@ -147,7 +147,7 @@ test("an unknown id may be a deleted attestation's only if a retention note name
     expect(isPossiblyDeleted(kept, verificationId)).toBe(true);
   }));
 
-test("a running service deletes old attestations until it stops, and reports their number and where it cannot go on", () =>
+test("a running service deletes old attestations, and reports their number and the id at which deletion stops", () =>
   withAged(10, async ({ retaining, age, driver }) => {
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 5", args: [] }]);
     age(8);

@@ -15,7 +15,7 @@ import { attestCalls } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { withTestContext } from "../../harness/service.ts";
 
-/** Debian's golang-golang-x-mod-dev, which Go finds without modules and without a network. */
+/** The folder of Debian's package golang-golang-x-mod-dev, which Go finds without modules and without a network. */
 const goPath = "/usr/share/gocode";
 const hasSumdb = Bun.which("go") !== null && existsSync(join(goPath, "src/golang.org/x/mod/sumdb"));
 
@@ -85,19 +85,19 @@ describe.skipIf(!hasSumdb)("Go's checksum database and the evidence log", () => 
     answer = askGo(question);
   });
 
-  test("Go's checksum database accepts the log's key and both signatures of its checkpoint", () => {
+  test("Go's checksum database code accepts the log's key and both signatures of a checkpoint", () => {
     expect(answer.Verified).toBe(2);
     expect(question.Note.startsWith(`${answer.Text}\n`)).toBe(true);
     expect(readTreeHead(answer.Text)).toMatchObject({ origin: "verify.example.gov/log", size: leaves });
   });
 
-  test("Go's checksum database computes the same tree roots from the same attestations, and accepts all proofs of the log", () => {
+  test("Go's checksum database code computes the same roots from the same attestations, and accepts all proofs of the log", () => {
     expect(answer.Roots).toEqual(question.Roots);
     expect(answer.Wrong).toEqual([]);
     expect(question.Inclusions).toHaveLength(66);
   });
 
-  test("the partner module accepts every proof that Go's checksum database makes", async () => {
+  test("the partner module accepts every proof that Go's checksum database code makes", async () => {
     const roots = answer.Roots.map(decode);
     const rootAt = (size: number) => roots[size - 1] as Uint8Array<ArrayBuffer>;
     for (const { Index: index, Size: size, Hashes } of answer.Inclusions) {

@@ -20,7 +20,7 @@ import { catchError } from "../../harness/rejection.ts";
 
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
-/** Grows a tree in memory in steps of so many leaves. */
+/** Grows a tree in memory. Each step appends the given number of leaves. */
 async function grown(steps: readonly number[]): Promise<{ size: number; read: TileReader }> {
   const tiles = new Map<string, Uint8Array>();
   const read: TileReader = async (places) =>
@@ -56,13 +56,13 @@ test.each([
   }
 });
 
-test("the root of an empty tree is the hash of an empty text, and a tree has no leaf at an index of its size", async () => {
+test("an empty tree's root is the hash of an empty text, and a tree of n leaves has no leaf with index n", async () => {
   const [{ read: empty }, { read }] = [await grown([]), await grown([3])];
   expect(hex([await computeRoot(0, empty)])).toEqual(hex([mth([])]));
   expect([await readLeafHash(0, empty), await readLeafHash(3, read)]).toEqual([null, null]);
 });
 
-test("an append to a tree changes only the tiles that grow, and stores only hashes of that tree", async () => {
+test("an append changes only the tiles that grow, and ignores hashes beyond the given tree size", async () => {
   const { read } = await grown([]);
   const changedBy = async (count: number) =>
     (await appendToTree(0, leaves.slice(0, count), read)).map(({ level, position }) => [level, position]);
@@ -74,7 +74,7 @@ test("an append to a tree changes only the tiles that grow, and stores only hash
   expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
 });
 
-test("a leaf hash depends on the kind of the leaf and on its text", () => {
+test("the leaf hashes of an attestation and of a missing attestation differ for the same text", () => {
   for (const text of ["a.b.c", "7"]) {
     const digest = createHash("sha256").update(text).digest();
     const made = ["attestation", "missing"].map((kind) =>
@@ -85,7 +85,7 @@ test("a leaf hash depends on the kind of the leaf and on its text", () => {
   }
 });
 
-test("provenLeaves returns the leaves of a tile only if they lead to the signed root", async () => {
+test("readProvenLeaves returns the leaves of a tile only if they lead to the signed root", async () => {
   const { read } = await grown([1500]);
   for (const size of [0, 1, 200, 256, 257, 700, 1024, 1500]) {
     const signed = { size, root: mth(leaves.slice(0, size)) };
@@ -120,7 +120,7 @@ test("provenLeaves returns the leaves of a tile only if they lead to the signed 
   expect(await catchError(readProvenLeaves(1, signed, broken))).toBe("gone");
 });
 
-test("a tree that grows leaf by leaf has the same root, and reports each hash above the leaves", async () => {
+test("the root builder computes the tree's root after each leaf, and reports each hash of the tiles above the leaves", async () => {
   const { read } = await grown([1500]);
   const found: { place: TileAddress; root: Uint8Array }[] = [];
   const tree = createRootBuilder((place, root) => found.push({ place, root }));

@@ -27,7 +27,7 @@ async function write(
   await teachers.apply([write]);
 }
 
-/** The register and its events, without ids and times. */
+/** Reads the register and its events, without ids and times. */
 async function contents({ driver }: TestImports): Promise<unknown> {
   const teachers = "SELECT reg_no, name, state, version, announced_status FROM teachers ORDER BY reg_no";
   const events = `SELECT reg_no, event_type, count(*) AS n FROM events JOIN teachers ON teachers.id = teacher_id
@@ -43,7 +43,7 @@ async function kill({ add, imports }: TestImports, content = extract, options: A
   expect(await catchError(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
 }
 
-test("an import that is killed between any two chunks and run again stores the same data as one run", async () => {
+test("an import that is killed between any two chunks and run again stores the same data as an uninterrupted import", async () => {
   const before = csv(rows(20, { state: "Lagos" }));
   const file = csv([
     ...rows(20, { state: "Oyo", certificate_status: "CLAIMED" }),
@@ -86,7 +86,7 @@ test("a killed import is listed as unfinished, and as abandoned after the same c
     expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(1);
   }));
 
-test("the brake counts the rows that a killed import had applied", () =>
+test("the brake counts the losses of the rows that a killed import applied", () =>
   withImports(async (world) => {
     const { add, imports } = world;
     const without = (count: number) =>
@@ -135,7 +135,7 @@ test("an import of another file marks a killed import as abandoned, and reports 
     expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
   }));
 
-/** An import store that calls a function before its first commit. */
+/** Makes an import store that calls a function before its first commit. */
 function beforeCommit(imports: ImportStore, run: () => Promise<unknown>): ImportStore {
   let done: Promise<unknown> | undefined;
   return {
@@ -174,7 +174,7 @@ test("a row is rejected if the operator has revoked or deactivated its teacher s
       });
   }));
 
-test("a row whose identifier another teacher got after the check is rejected, and the other rows are applied", () =>
+test("a row is rejected if another teacher got its identifier after the check, and the other rows are applied", () =>
   withImports(async ({ add, imports, count, putMany }) => {
     const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
     const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));

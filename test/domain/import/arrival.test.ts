@@ -55,7 +55,7 @@ test.each([
   ["a\u0ac6\u200d", false],
   ["a 08031234567", false],
   ["", false],
-])("a message may repeat the column name %p: %p", (name, isRepeated) => {
+])("messages repeat the column name %p: %p", (name, isRepeated) => {
   expect(redactLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
@@ -109,7 +109,7 @@ test.each<[MissingPart, string]>([
   [noExpiry, "the column license_expiry_date is missing, so that nobody would have a licence"],
   [fewRows(0, 10), "there is no row below the header"],
   [fewRows(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
-])("describeMissing describes the missing columns %j in words", (missing, words) => {
+])("the missing part %j of an extract is described in words", (missing, words) => {
   expect(describeMissingPart(missing)).toBe(words);
 });
 
@@ -123,14 +123,14 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   ["lists its values with the most frequent first", ["Remarks", false], ["Barred", " Good", "Good ", " "], "Good (2 rows), Barred (1 row)"],
   ["lists twenty values, and those that mean withdrawn", ["Remarks", false], [...few, "Word 21", "Barred", "Word 1"], `Word 1 (2 rows), ${named([...few.slice(1), "Barred"])}, and more`],
   ["lists forty values that mean withdrawn", ["Remarks", false], many, named(many)],
-  ["lists no more than forty values that mean withdrawn", ["Remarks", false], [...many, "Barred 41"], `${named(many)}, and more`],
+  ["lists at most forty values that mean withdrawn", ["Remarks", false], [...many, "Barred 41"], `${named(many)}, and more`],
   ["hides a value of 64 letters", ["Remarks", false], [longest], "other values (1 row)"],
-  ["ignores a value of 65 letters, so that the column is accepted", ["Remarks", false], [`${longest}x`], null],
-  ["of a status hides a value of 65 letters", ["Status", false], [`${longest}x`], "and more"],
-  ["of a status without values is omitted", ["Status", false], [""], null],
+  ["does not happen for a value of 65 letters", ["Remarks", false], [`${longest}x`], null],
+  ["with the name of a status hides a value of 65 letters", ["Status", false], [`${longest}x`], "and more"],
+  ["with the name of a status does not happen without values", ["Status", false], [""], null],
   ["license_status lists the unknown values", ["license_status", true], [...few, "Word 21", "VALID"], `${named([...few, "Word 21"])}, and more`],
   ["license_status lists all values if one is unknown", ["license_status", true], ["VALID", "Odd"], named(["VALID", "Odd"])],
-  ["license_status with known values only is omitted", ["license_status", true], ["VALID"], null],
+  ["license_status does not happen if all values are known", ["license_status", true], ["VALID"], null],
 ])("the refusal of an unread column %s", (_what, [name, isOwn], cells, words) => {
   const column = createUnreadColumn(name, name, isOwn);
   for (const cell of cells) countColumnWord(column, cell);
@@ -155,7 +155,7 @@ test.each([
   expect(() => refuseUnreadStatusColumn([column], { name: "a.x", format })).toThrow(refusal);
 });
 
-/** Earlier imports, the next one, and what the brake misses in it; an empty list if it is imported. */
+/** The earlier imports, the next import, and what the brake finds missing in the next one; empty if it is imported. */
 type Case = [what: string, before: [string, AddOptions?][], next: [string, AddOptions?], missing: object[]];
 
 test.each<Case>([
@@ -166,7 +166,7 @@ test.each<Case>([
     [misspelled("ninVerifed", "ninVerified")],
   ],
   [
-    "with a misspelled member behind sixty that are not known",
+    "with a misspelled member after sixty unknown members",
     [],
     [lines({ ...member, ...remarks, categry: "" }), ndjson],
     [misspelled("categry", "category")],
@@ -178,7 +178,7 @@ test.each<Case>([
     [column("licenseRevokedOn")],
   ],
   [
-    "after imports that were refused, rejected whole or made of a sandbox's teachers, which do not count",
+    "after imports that do not count: stopped ones, one with only rejected rows, and one of a sandbox's teachers",
     [
       ...([[inOyo], [csv([row(1)])], [csv(rows(4, { state: "Oyo", nin: "x" }))]] as [string][]),
       [csv([row(9)]), { isSample: true, allowChange: true }],
@@ -186,7 +186,7 @@ test.each<Case>([
     [csv(rows(4))],
     [column("state")],
   ],
-  // An import without rows is not compared with later ones.
+  // Later imports are not compared with an import without rows.
   ["after an extract without rows", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
 ])("the brake finds the missing columns of an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {
@@ -213,7 +213,7 @@ test("the spellings licence and license name the same columns and members", () =
     expect(twice.report.rejected).toMatchObject([{ line: 2, code: "DUPLICATE_MEMBER" }]);
   }));
 
-test("an extract that lacks a known column is stopped, with its losses, and the stored values of that column stay", () =>
+test("the brake stops an extract that lacks a known column, and an import with --allow-change keeps the column's stored values", () =>
   withImports(async ({ add, find, count }) => {
     const full = rows(2, { state: "Lagos" });
     await add(csv(full));

@@ -27,7 +27,7 @@ test("the import report is in the order of the file, and counts a rejected row o
     ]);
   }));
 
-test("a line of totals is not imported, and gets a warning", () =>
+test("a last line of totals gets a warning and is not imported", () =>
   withImports(async ({ add }) => {
     const { report, rejected, warnings } = await add(`${csv(rows(2))}Total,2\n`);
     expect([rejected, warnings]).toEqual([0, 1]);

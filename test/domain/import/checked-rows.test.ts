@@ -6,7 +6,7 @@ import { checkRow, csvHeaderLine, requiredFields, templateColumns } from "../../
 const index = createBlindIndex(new Uint8Array(32).fill(7));
 const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };
 
-/** Checks line 7 with the required cells and the given ones. */
+/** Checks a row in line 7 with the required cells and the given cells. */
 function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
   const { line, patch, issues } = checkRow(
     { line: 7, format: "csv", cells: { ...least, ...cells }, ...more },
@@ -16,7 +16,7 @@ function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
   return { patch, issues: issues.map(({ field, code }) => [field, code]) };
 }
 
-test("a checked row has the values of its columns, and only the blind indexes of contacts", () => {
+test("a checked row has the values of its cells, and only the blind indexes of NIN and contacts", () => {
   const plain = {
     state: "Oyo",
     category: "A",
@@ -42,7 +42,7 @@ test("a checked row has the values of its columns, and only the blind indexes of
   });
 });
 
-test("an empty cell clears the stored value, except of active and hidden", () => {
+test("an empty cell clears the stored value, except in active, hidden and license_status", () => {
   const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
   const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
   const { patch, issues } = checked({ ...cells, ...least });
@@ -68,7 +68,7 @@ test.each<[RawRow["cells"], Partial<RawRow>, [string | null, string][]]>([
   [{}, { profile: 7 }, [["profile", "PROFILE_INVALID"]]],
   [{ tId: "x" }, { fault: { field: "name", code: "TEXT_INVALID" } }, [["name", "TEXT_INVALID"]]],
   [{}, { fault: { field: null, code: "COLUMN_COUNT" } }, [[null, "COLUMN_COUNT"]]],
-])("the row %j with %j is rejected with every reason", (cells, more, issues) => {
+])("the row %j with %j is rejected, and every reason is reported", (cells, more, issues) => {
   expect(checked(cells, more)).toEqual({ patch: null, issues });
 });
 
@@ -91,7 +91,7 @@ test.each<[RawRow["cells"], string[][], object]>([
   expect(found).toEqual(issues);
 });
 
-test("a rejected row is reported with its registration number, unless the number may be personal", () => {
+test("a rejected row is reported with its registration number, unless the number may be personal data", () => {
   const namesOf = (cells: RawRow["cells"]) => {
     const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
     return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));
@@ -103,7 +103,7 @@ test("a rejected row is reported with its registration number, unless the number
 });
 
 test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(
-  "a row has the profile %j",
+  "a checked row has the profile %j of its NDJSON line",
   (profile) => {
     expect(checked({}, { profile }).patch?.profile).toEqual(profile as never);
   },

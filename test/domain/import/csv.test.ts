@@ -23,29 +23,32 @@ const cells = [
   "", "a", "b c", "\u00e9", "x,y", 'say "yes"', "two\nlines", "two\r\nlines", '"', ",", '""', " ", "\u{1F600}",
 ];
 
-test.each(["strict", "lenient"] as const)("CSV is read in pieces of any size: %s", async (rules) => {
-  const pick = seededNumbers(1);
-  for (let round = 0; round < 200; round++) {
-    const newline = pick(2) === 0 ? "\n" : "\r\n";
-    const quote = (cell: string) =>
-      /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
-    let text = pick(4) === 0 ? "\ufeff" : "";
-    let line = 1;
-    const records = Array.from({ length: 1 + pick(6) }, () => {
-      const record = {
-        line,
-        cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
-      };
-      const written = `${record.cells.map(quote).join(",")}${newline}`;
-      text += written;
-      line += written.split("\n").length - 1;
-      return record;
-    });
-    if (pick(2) === 0) text = text.slice(0, -newline.length);
-    const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
-    expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
-  }
-});
+test.each(["strict", "lenient"] as const)(
+  "the %s CSV rules give the same records for pieces of any size",
+  async (rules) => {
+    const pick = seededNumbers(1);
+    for (let round = 0; round < 200; round++) {
+      const newline = pick(2) === 0 ? "\n" : "\r\n";
+      const quote = (cell: string) =>
+        /[",\r\n ]/.test(cell) || pick(4) === 0 ? `"${cell.replaceAll('"', '""')}"` : cell;
+      let text = pick(4) === 0 ? "\ufeff" : "";
+      let line = 1;
+      const records = Array.from({ length: 1 + pick(6) }, () => {
+        const record = {
+          line,
+          cells: Array.from({ length: 2 + pick(3) }, () => cells[pick(cells.length)] ?? ""),
+        };
+        const written = `${record.cells.map(quote).join(",")}${newline}`;
+        text += written;
+        line += written.split("\n").length - 1;
+        return record;
+      });
+      if (pick(2) === 0) text = text.slice(0, -newline.length);
+      const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
+      expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
+    }
+  },
+);
 
 test("the CSV reader reads an empty line as a record of one empty cell", async () => {
   expect(await read("\na,b\r\n\r\nc\n")).toEqual([
@@ -58,15 +61,15 @@ test("the CSV reader reads an empty line as a record of one empty cell", async (
 });
 
 const faults: [string, string, Rules, string][] = [
-  ["text behind a quote", 'a\n"two\r\nlines"\n"b"x\n', "strict", "quotes"],
-  ["text behind a quote, in a list", 'a\n"two\r\nlines"\n"b"x\n', "lenient", "quotes"],
+  ["text after a quoted cell", 'a\n"two\r\nlines"\n"b"x\n', "strict", "quotes"],
+  ["text after a quoted cell in lenient CSV", 'a\n"two\r\nlines"\n"b"x\n', "lenient", "quotes"],
   ["a quote within a cell", 'a\n"two\r\nlines"\nb"c\n', "strict", "quotes"],
   ["a quote that is not closed", 'a\n"two\r\nlines"\n"b\nc\nd', "strict", "quotes"],
-  ["a record without end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
+  ["no end", `a\n"two\r\nlines"\n"${"b\n".repeat(2000)}`, "strict", "too long"],
 ];
 
 test.each(faults)(
-  "the error of a faulty CSV record has the number of its first line: %s",
+  "the error of a CSV record with %s has the number of the record's first line",
   async (_name, text, rules, message) => {
     const error = await catchError(read(text, { rules }));
     expect(error).toBeInstanceOf(UnreadableError);
@@ -75,7 +78,7 @@ test.each(faults)(
   },
 );
 
-test("the lenient CSV rules read a list as people write it", async () => {
+test("the lenient CSV rules trim cells and accept quotes within cells and any line end", async () => {
   const records = await read(' a , b "c" d\r"e" ,f', { rules: "lenient" });
   expect(records.map((record) => record.cells)).toEqual([
     ["a", 'b "c" d'],
@@ -83,7 +86,7 @@ test("the lenient CSV rules read a list as people write it", async () => {
   ]);
 });
 
-test("the CSV reader throws the error with which reading the file failed", async () => {
+test("the CSV reader rethrows the error of a file that cannot be read", async () => {
   const failure = new Error("EIO");
   async function* broken(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("a\n");

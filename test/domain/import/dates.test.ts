@@ -23,7 +23,7 @@ test.each(["", "D/M", "D/M/YYYY/D", "M/M/YYYY", "D/M/YYYY h", "(D/M/YYYY)", "YYY
   (form) => expect(createDateReader(form)).toBeNull(),
 );
 
-test("each known form of dates reads the dates that are written in it", () => {
+test("each known date format reads the dates that are written in the format", () => {
   const jan = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
   for (const [month, name] of jan.entries())
     expect(readAs("D-MMM-YYYY", `5-${name}-2025`)).toBe(`2025-${String(month + 1).padStart(2, "0")}-05`);

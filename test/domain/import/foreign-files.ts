@@ -1,4 +1,4 @@
-/** Files like those of other registries, generated from known people. */
+/** Generates files like those of other registries from known people. */
 
 import { Buffer } from "node:buffer";
 import { writeXlsx } from "hucre/xlsx";
@@ -19,11 +19,11 @@ export type ForeignFile = {
   readonly name: string;
   readonly content: Uint8Array;
   readonly people: readonly Person[];
-  /** The expected `open` of the mapping. */
+  /** The expected list `open` of the proposed mapping. */
   readonly open: readonly string[];
-  /** Other expected members of the mapping. */
+  /** Other expected members of the proposed mapping. */
   readonly mapping?: Readonly<Record<string, unknown>>;
-  /** Expected words of a question or a reason. */
+  /** A pattern that a question or a reason must match. */
   readonly says?: RegExp;
   readonly sheet?: string;
 };
@@ -31,7 +31,7 @@ export type ForeignFile = {
 const familyNames = ["Okonkwo", "Abiọla", "Müller", "Bello", "Nweke", "Ọbáfẹ́mi", "Danjuma", "Peña"];
 const firstNames = ["Adaeze", "Ngozi", "José", "Halima", "Tunde", "Zoë", "Chinedu", "Amina"];
 
-/** @param maxDay 12 for ambiguous dates */
+/** Generates people. @param maxDay the last day of a month; 12 makes all dates ambiguous */
 function people(seed: number, { maxDay = 28 } = {}): Person[] {
   const below = seededNumbers(seed);
   const pick = (names: readonly string[]) => names[below(names.length)] ?? "";
@@ -50,7 +50,7 @@ function people(seed: number, { maxDay = 28 } = {}): Person[] {
 const two = (value: number) => String(value).padStart(2, "0");
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Writes a date in another form; `excel` is a spreadsheet's number of days. */
+/** Writes a date in another format. `excel` writes the number of days since 1900. */
 function dateAs(form: string, date: string): string {
   const [year = "", month = "", day = ""] = date.split("-");
   if (form === "excel") return String(Date.parse(date) / 86_400_000 + 25_569);
@@ -77,9 +77,9 @@ const latin = people(3).map(({ name, ...one }) => {
   return { ...one, name: bare.normalize("NFC") };
 });
 
-/** A file's rows, delimiter and encoding, and what is expected of it. */
+/** A file's rows, delimiter and encoding, and the expected proposal. */
 type Recipe = Partial<Omit<ForeignFile, "name" | "content">> & {
-  /** The people in the file; `people` are those whom an import reads from it. */
+  /** The people in the file. `people` has those whom an import accepts. */
   readonly written?: readonly Person[];
   readonly edit?: (row: string[], person: Person) => unknown;
   readonly header?: readonly string[];
@@ -91,11 +91,11 @@ const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
 const dated = (form: string): Recipe => ({
   edit: (row, { expires }) => row.splice(7, 1, dateAs(form, expires)),
 });
-/** Dates in an unambiguous form. */
+/** Writes the dates in an unambiguous format. */
 const inForm = (form: string): Recipe => ({ ...dated(form), mapping: { dates: form } });
 const partedBy = (delimiter: string): Recipe => ({ delimiter, mapping: { delimiter } });
 
-/** The recipes by the names of the files. */
+/** The recipes by file name. */
 const recipes: Readonly<Record<string, Recipe>> = {
   "own.csv": {
     header: "reg_no,t_id,name,nin,phone,source,certificate_status,license_expiry_date".split(","),

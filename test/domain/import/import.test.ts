@@ -38,7 +38,7 @@ test("an extract of 1,201 rows, which is more than one chunk, is imported withou
     expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
   }));
 
-/** Some rows of the table of events (decision D7.5); `events.test.ts` has all. */
+/** Some changes of a status and the events that they cause (decision D7.5). `events.test.ts` has all changes. */
 const transitions: [string, Cells, Cells, string[]][] = [
   ["inactive to active with VALID", { active: "no" }, {}, ["license.reinstated"]],
   ["inactive to active without", { active: "no", ...noLicense }, noLicense, []],
@@ -71,7 +71,7 @@ test("an import creates the events that decision D7.5 lists", () =>
     }
   }));
 
-test("an import with --baseline creates no events, and later imports create none for its changes", () =>
+test("an import with --baseline creates no events, and later imports create no events for the same changes", () =>
   withImports(async ({ add, count }) => {
     expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
     expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });
@@ -117,7 +117,7 @@ test.each([
   }),
 );
 
-test("an import leaves no temporary file in the folder", () =>
+test("an import leaves no temporary file in the database's folder", () =>
   withImports(async ({ add, folder, imports }) => {
     const staging = await imports.openStaging();
     expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);

@@ -21,7 +21,7 @@ const revocation = async ({ find }: TestImports, number: number) => {
 };
 const none = [null, null, null];
 
-test("license_status REVOKED revokes from the day of the import, and importing the file again changes nothing", () =>
+test("license_status REVOKED revokes the licence as of the day of the import, and importing the file again changes nothing", () =>
   withImports(async (world) => {
     const file = csv([row(1, { license_status: "REVOKED" }), row(2, { license_status: "VALID" })]);
     const first = await world.add(file);
@@ -33,7 +33,7 @@ test("license_status REVOKED revokes from the day of the import, and importing t
     expect(await revocation(world, 1)).toEqual(["2026-03-10", "extract", "extract"]);
   }));
 
-test("license_status REVOKED revokes from the current day in the service's time zone", () =>
+test("license_status REVOKED revokes the licence as of the current day in the service's time zone", () =>
   withImports(async (world) => {
     world.clock.add(11.5 * 3_600_000);
     await world.add(csv([row(1, { license_status: "revoked" })]));
@@ -43,7 +43,7 @@ test("license_status REVOKED revokes from the current day in the service's time 
     expect(await revocation(world, 2)).toEqual(["2026-03-11", "extract", "extract"]);
   }));
 
-test("a status that the mapping translates revokes, and a status without a translation rejects its row", () =>
+test("a status that the mapping translates to REVOKED revokes the licence, and a status without a translation rejects its row", () =>
   withImports(async (world) => {
     const standing = (...given: string[]) => csv(given.map((one, n) => row(n + 1, { Standing: one })));
     const result = await world.add(standing("Struck off", "Good", "Gone", "LAPSED"), mapped());
@@ -75,7 +75,7 @@ test.each<[what: string, file: string, name: string, said: string]>([
   ["a member of an NDJSON row", lineOf({ remarks: "Cancelled" }), "a.ndjson", "the member remarks "],
   ["a nested member of an NDJSON row", lineOf({ licence: { state: "Barred" } }), "a.ndjson", "the member state "],
   ["an array in an NDJSON row", lineOf({ history: ["issued", "withdrawn"] }), "a.ndjson", "the member history "],
-])("a file is refused if no import column reads the statuses of %s", (_what, file, name, said) =>
+])("a file is refused if nothing reads the licence statuses of %s", (_what, file, name, said) =>
   withImports(async ({ add, count }) => {
     const { code, message } = (await catchError(add(file, { name }))) as TvsError;
     expect(code).toBe("INPUT_UNREADABLE");

@@ -10,10 +10,10 @@ import { csv, rows, withImports } from "../../harness/imports.ts";
 
 const hour = 3_600_000;
 const expired = { license_expiry_date: "2025-12-31" };
-/** An extract of 200 teachers, some of them with an expired licence. */
+/** Writes an extract of 200 teachers, of whom the first `count` have an expired licence. */
 const without = (count: number) => csv(rows(200).map((one, n) => (n < count ? { ...one, ...expired } : one)));
 
-test("the brake adds up the losses of 24 hours, and so stops many small losses", () =>
+test("the brake adds up the losses of 24 hours, so that many small losses stop an import", () =>
   withImports(async ({ add, clock }) => {
     await add(without(0));
     expect((await add(without(2))).stopped).toBeUndefined();
@@ -29,7 +29,7 @@ test("the brake adds up the losses of 24 hours, and so stops many small losses",
     expect((await add(without(7))).stopped).toBeUndefined();
   }));
 
-test("an import with --allow-change sets the sum of losses for the brake to zero", () =>
+test("the brake counts only the losses after the last import with --allow-change", () =>
   withImports(async ({ add }) => {
     await add(without(0));
     await add(without(4));

@@ -8,7 +8,7 @@ const rest = ",TR/2019/LA/1,legacy,VERIFIED,2090-01-01\n";
 
 const parts = { Surname: "name.2", "Other Names": "name.1", Middle: "Name.3" };
 
-test("the parts of a name in several columns are joined in the mapping's order, and a name of empty parts rejects its row", () =>
+test("the parts of a name are joined in the mapping's order, and a row with only empty parts of the name is rejected", () =>
   withImports(async ({ add, find }) => {
     const reading = { mapping: mapping({ columns: parts, values: { name: { NULL: "" } } }) };
     await add(`${header}Okafor, Ada  Obi ,${rest}`, { reading });
@@ -59,7 +59,7 @@ test.each<object>([
   expect(() => mapping(members)).not.toThrow();
 });
 
-test("a mapping's `values` translate a date first, and its form of dates reads the result", () =>
+test("the translations in a mapping's `values` are applied to a date before the date format", () =>
   withImports(async ({ add, find }) => {
     const dates = { license_issue_date: "1/7/2024", license_expiry_date: "30/6/2094" };
     const values = { license_revoked_on: { "00/00/0000": "", today: "9/3/2026" } };

@@ -55,13 +55,13 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, string[]]>([
   [{}, { phoneIndex: "01" }, ["phoneIndex"]],
   [{ profile }, { profile: { ...profile } }, []],
   [{ profile }, { profile: null }, ["profile"]],
-])("a teacher with %j and a row with %j: the import changes the fields %j", (before, patch, changed) => {
+])("the teacher %j and the row %j differ in the fields %j", (before, patch, changed) => {
   const made = effect(before, patch);
   expect(made.changed as string[]).toEqual(changed);
   expect(changesNothing(made)).toBe(changed.length === 0);
 });
 
-test("a known teacher keeps the fields that are not in the row", () => {
+test("a known teacher keeps the values of fields that the row lacks", () => {
   expect(effect({}, { name: "Other" }).content).toEqual({ ...known, name: "Other" });
 });
 
@@ -78,11 +78,11 @@ test.each<[Partial<TeacherPatch>, boolean]>([
   [{ ninIndex: null }, false],
   [{ ninIndex: "02", ninVerified: true }, true],
   [{ ninVerified: false }, false],
-])("a verified NIN stays verified only while the NIN is unchanged: %j", (patch, ninVerified) => {
+])("the row %j leaves a verified NIN verified: %p", (patch, ninVerified) => {
   expect(effect(verified, patch).content.ninVerified).toBe(ninVerified);
 });
 
-/** A revocation: when, why, by whom. */
+/** A revocation's day and reason, and who made the revocation. */
 type Revocation = [on: string | null, reason: string | null, by: StoredTeacher["licenseRevokedBy"]];
 const revocation = ([licenseRevokedOn, licenseRevokedReason, licenseRevokedBy]: Revocation) => ({
   licenseRevokedOn,
@@ -121,7 +121,7 @@ test.each<[Revocation, Partial<TeacherPatch>, lift: boolean, after: Revocation, 
   [extracts, { licenseStatus: "VALID", licenseRevokedOn: "2026-01-02" }, false, extracts, ["STATUS_DIFFERS license_status"]],
   [operators, { licenseStatus: "VALID" }, false, operators, ["REVOCATION_KEPT license_revoked_on"]],
   [operators, { licenseStatus: "REVOKED" }, false, operators, []],
-])("an import changes the revocation %j by a row with %j (--lift-revocations: %p) to %j", (before, patch, liftRevocations, after, codes) => {
+])("the revocation %j and the row %j with --lift-revocations %p give the revocation %j", (before, patch, liftRevocations, after, codes) => {
   const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
   expect(made.content).toMatchObject(revocation(after));
   expect(liftsRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
@@ -156,12 +156,12 @@ test.each<[Partial<StoredTeacher>, Partial<TeacherPatch>, [field: string, code: 
   [{}, { licenseStatus: "VALID", licenseExpiryDate: "2025-12-31" }, [["licenseStatus", "STATUS_DIFFERS"]]],
   [{}, { licenseStatus: "NONE", licenseIssueDate: null, licenseExpiryDate: null }, []],
   [{}, { licenseStatus: "VALID", licenseIssueDate: null, licenseExpiryDate: null }, [["licenseStatus", "STATUS_DIFFERS"]]],
-])("the record %j with the row's changes %j gets the issues %j", (before, patch, expected) => {
+])("the record %j and the row %j give the issues %j", (before, patch, expected) => {
   const issues = findContentIssues({ line: 7, format: "ndjson" }, effect(before, patch), "2026-03-10");
   expect(issues).toEqual(expected.map(([field, code]) => ({ line: 7, field, code })) as never);
 });
 
-test("a new teacher's record counts neither as a loss nor as a reactivation", () => {
+test("the row of a new teacher neither lifts a revocation nor counts as a reactivation", () => {
   const made = computeRowEffect(
     null,
     { ...known, ninIndex: null, emailIndex: null, phoneIndex: null },

@@ -27,7 +27,7 @@ test.each([
   }),
 );
 
-test("blank lines and rows of commas are not rows, and are counted in line numbers", () =>
+test("blank lines and lines of commas are counted as lines but not as rows", () =>
   withImports(async ({ add }) => {
     const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
     const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
@@ -107,7 +107,7 @@ const broken: [string, string | Uint8Array, string][] = [
   ["with a member twice, and half a character", line(2, ',"x":"\\ud800","name":"B"'), "DUPLICATE_MEMBER"],
 ];
 
-test("a malformed line of NDJSON is a rejected row, and the other rows are applied", () =>
+test("a malformed line of NDJSON is rejected, and the other lines are applied", () =>
   withImports(async ({ add, find }) => {
     const parts = [`${line(1)}\n`, ...broken.map(([, second]) => second), line(3)];
     const content = Buffer.concat(parts.flatMap((part) => [Buffer.from(part), Buffer.from("\n")]));
@@ -131,19 +131,19 @@ const unreadable: [string, string | Uint8Array, RegExp, name?: string][] = [
   ["has a column twice", `name,${good}`, /line 1: .*name twice/],
   ["is not UTF-8", Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
     /line 5: .*UTF-8/],
-  ["ends within a character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
-  ["holds NUL", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
+  ["ends within a UTF-8 character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
+  ["contains a NUL byte", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
   ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
   ["is UTF-16 without a mark", Buffer.from(good, "utf16le"),
     /UTF-16 without a mark: give --encoding utf-16le/],
-  ["is a workbook", Buffer.from("PK\x03\x04and so on"), /the workbook is damaged/],
+  ["is a damaged workbook", Buffer.from("PK\x03\x04and so on"), /the workbook is damaged/],
   ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
   ["is NDJSON in UTF-16", Buffer.from(`${line(1)}\n${line(2)}\n`, "utf16le"), /the file is UTF-16; save it as UTF-8, as NDJSON is/, ndjson.name],
   ["is NDJSON of blank lines", "\n \n\n", noObject, ndjson.name],
-  ["is HTML called NDJSON", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n", noObject, ndjson.name],
+  ["is HTML with a name of NDJSON", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n", noObject, ndjson.name],
   ["is a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2), noObject, ndjson.name],
   ["is one endless line of NDJSON", `${"x".repeat(3_000_000)}`, noObject, ndjson.name],
-  ["has a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`, noObject, ndjson.name],
+  ["has a thousand lines before the first JSON object", `${"x\n".repeat(1000)}${line(1)}\n`, noObject, ndjson.name],
 ];
 
 test.each(unreadable)(
@@ -162,7 +162,7 @@ test.each(unreadable)(
 const quotedHeader = "reg_no,name,source,certificate_status,license_expiry_date";
 const quotedLine = (number: number, name: string) => `TR/2019/LA/${number},${name},legacy,CLAIMED,`;
 
-test("a missing quote that joins rows into one cell rejects the joined row", () =>
+test("a row is rejected if missing quotes join several rows in one of its cells", () =>
   withImports(async ({ add, count }) => {
     const text = [
       quotedHeader,

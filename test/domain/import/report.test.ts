@@ -24,7 +24,7 @@ function counted(...issues: readonly ImportIssue[]): CodeCount[] {
   return tally.counts();
 }
 
-test("the count of a code is of rows, and that of UNKNOWN_COLUMN is of columns", () => {
+test("the report counts the rows of each code, but the columns of UNKNOWN_COLUMN", () => {
   const dates = ["license_issue_date", "license_expiry_date"].map((field) => issue(2, "DATE_INVALID", field));
   expect(counted(...dates, issue(3, "DATE_INVALID"))).toMatchObject([{ rows: 2, first: { length: 3 } }]);
   const columns = ["lga", "ward"].map((field) => issue(1, "UNKNOWN_COLUMN", field));
@@ -40,7 +40,7 @@ test("the report counts the rows of each code over all chunks, and keeps the loc
   expect(tally.counts()).toEqual([{ code: "NIN_INVALID", rows: 30, first }]);
 });
 
-test("the codes of the report are sorted by rejections first, then by frequency, then by name", () => {
+test("the report sorts rejections before warnings, then codes by frequency, then by name", () => {
   const lines = {
     EMAIL_INVALID: 3,
     NIN_INVALID: 1,
@@ -113,7 +113,7 @@ const counts = '  "unchanged": 0,\n  "events": 0,\n';
 const back = "the row has put a deactivated teacher back; look whether that is meant";
 const codes = `  "codes": {\n    "NIN_INVALID": "a NIN is exactly 11 digits",\n    "REACTIVATED": "${back}"\n  }\n}\n`;
 
-test("the report is JSON with one line for each row", async () => {
+test("the report is JSON with one line for each issue", async () => {
   const text = await reported([issue(2, "NIN_INVALID"), issue(3, "NIN_INVALID", null)]);
   const lines = [2, 3].map(
     (n) => `    {"line":${n},"field":${n === 2 ? '"nin"' : "null"},"code":"NIN_INVALID"}`,
@@ -122,7 +122,7 @@ test("the report is JSON with one line for each row", async () => {
   expect(text).toBe(`${head}${counts}${lists}${codes}`);
 });
 
-test("the report contains the rejected rows of all pages", async () => {
+test("the report contains the rejected rows of all pages of issues", async () => {
   const text = await reported(Array.from({ length: 2001 }, (_, n) => issue(n, "NIN_INVALID")));
   const { rejected } = JSON.parse(text) as { rejected: ImportIssue[] };
   expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 2001 }, (_, n) => n));

@@ -17,7 +17,7 @@ const member = {
 const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
 const ndjson = { name: "extract.ndjson" };
 
-test("NDJSON rows may have numbers as teacher ids, booleans and null", () =>
+test("an NDJSON row may have a number as teacher id, and booleans and null as values", () =>
   withImports(async ({ add, find }) => {
     await add(lines({ ...member, tId: 12, active: false, ninVerified: true, state: "Oyo" }), ndjson);
     expect(await find(member.regNo)).toMatchObject({ tId: 12, active: false, ninVerified: true });
@@ -32,7 +32,7 @@ const rejected: [object, { field: string; code: string }][] = [
   [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
 ];
 
-test("the issues of NDJSON rows name the members, not the columns", () =>
+test("an issue of an NDJSON row names the JSON member instead of the column", () =>
   withImports(async ({ add }) => {
     const { report } = await add(lines(...rejected.map(([changes]) => ({ ...member, ...changes }))), ndjson);
     expect(report.rejected.map(withoutRegNo)).toEqual(
@@ -40,7 +40,7 @@ test("the issues of NDJSON rows name the members, not the columns", () =>
     );
   }));
 
-test("an unknown member of NDJSON gets one warning", () =>
+test("an unknown member in several NDJSON rows gets one warning", () =>
   withImports(async ({ add }) => {
     const two = lines({ ...member, lga: 1 }, { ...member, regNo: "TR/2019/LA/2", lga: 1 });
     const { report } = await add(two, { name: "extract.txt" });

@@ -16,8 +16,8 @@ const otherNames =
 test.each([
   ["words that mean a withdrawn licence", withdrawn, isWithdrawalWord, true],
   ["other words", others, isWithdrawalWord, false],
-  ["names of the status of a licence", statusNames, isStatusColumnName, true],
-  ["names of other columns", otherNames, isStatusColumnName, false],
-] as const)("the recognition of %s is right for every example", (_what, texts, recognises, expected) => {
+  ["column names that mean a licence's status", statusNames, isStatusColumnName, true],
+  ["other column names", otherNames, isStatusColumnName, false],
+] as const)("every example of %s is classified correctly", (_what, texts, recognises, expected) => {
   expect(texts.split("|").filter((text) => recognises(text) !== expected)).toEqual([]);
 });

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { asked, column, suggestionFor, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
+import {
+  questionsAbout,
+  repeatCells,
+  suggestForFile,
+  suggestForFixture,
+  suggestForTable,
+} from "./suggestions.ts";
 
 const zeros = { license_revoked_on: { "00/00/0000": "" } };
 const never = ["1900-01-01", "0001-01-01", "1970-01-01", "1899-12-30"];
@@ -17,8 +23,8 @@ test.each<[file: string, about: string, says: string[], open: string[], values: 
   ["question-marks-for-letters.csv", "name", ["2 texts with a question mark where a letter is lost"], ["name"], {}],
   ["null-words-as-texts.csv", "state", ["4 texts that may stand for an empty cell: NULL (1)"], ["state", "category"], nulls],
 ])("the proposed mapping for %s asks about %s", async (file, about, says, open, values, dates = undefined) => {
-  const found = await suggestionForExtract(file);
-  for (const words of says) expect(asked(found, about)).toContain(words);
+  const found = await suggestForFixture(file);
+  for (const words of says) expect(questionsAbout(found, about)).toContain(words);
   expect(found.mapping.open).toEqual(open);
   expect(found.mapping.values).toEqual(values as typeof found.mapping.values);
   expect(found.mapping.dates).toBe(dates);
@@ -37,37 +43,37 @@ test.each<[name: string, cells: Record<string, number>, about: string, says: str
   ["Lic. Issued", { NULL: 3, "N/A": 1 }, "license_issue_date", "NULL (3), N/A (1)"],
   ["Surname", { Okafor: 1 }, "name", "take them for name.1 and name.2"],
 ])("the proposed mapping for the column %s with %j asks about %s", async (name, cells, about, says) => {
-  expect(asked(await suggestionForTable([name], column(cells)), about)).toContain(says);
+  expect(questionsAbout(await suggestForTable([name], repeatCells(cells)), about)).toContain(says);
 });
 
 test("the proposed mapping asks whether the last day of a calendar is a real expiry date", async () => {
-  const found = await suggestionForTable(["license_issue_date"], column({ "2024-01-01": 3 }));
+  const found = await suggestForTable(["license_issue_date"], repeatCells({ "2024-01-01": 3 }));
   expect(found.questions).toEqual([]);
   const content = Buffer.from(
     "reg_no,name,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Ada,legacy,VERIFIED,9999-12-31\n",
   );
-  const endless = await suggestionFor({ name: "endless.csv", content });
-  expect(asked(endless, "license_expiry_date")).toContain("9999-12-31 (1)");
+  const endless = await suggestForFile({ name: "endless.csv", content });
+  expect(questionsAbout(endless, "license_expiry_date")).toContain("9999-12-31 (1)");
   expect(endless.mapping.values).toEqual({});
 });
 
-test("the proposed mapping offers an unrecognised column of dates for the missing date columns", async () => {
-  const found = await suggestionForTable(["Dt1"], column({ "2024-01-13": 3, "2024-02-01": 1 }));
+test("the proposed mapping asks whether an unrecognised column of dates is a missing date column", async () => {
+  const found = await suggestForTable(["Dt1"], repeatCells({ "2024-01-13": 3, "2024-02-01": 1 }));
   expect(found.mapping.ignore).toEqual(["Dt1"]);
-  const question = asked(found, "Dt1");
+  const question = questionsAbout(found, "Dt1");
   expect(question).toContain("from 2024-01-13 to 2024-02-01");
   expect(question).toContain("license_issue_date or certificate_issue_date");
   expect(question).toContain("by its dates it may be license_issue_date");
   expect(found.mapping.open).toEqual(["Dt1"]);
 });
 
-test("a proposed mapping comes with a question about rows with more or fewer cells than the header", async () => {
+test("the proposed mapping asks about rows with more or fewer cells than the header", async () => {
   const content = Buffer.from(
     "reg_no,name,source,certificate_status,license_expiry_date\n" +
       "TR/2019/LA/000001,Okafor, Ada,legacy,VERIFIED,2031-12-31\nTR/2019/LA/000002,Ada,legacy,VERIFIED,2031-12-31\n",
   );
-  const found = await suggestionFor({ name: "wide.csv", content });
-  expect(asked(found, "rows")).toContain(
+  const found = await suggestForFile({ name: "wide.csv", content });
+  expect(questionsAbout(found, "rows")).toContain(
     "1 row has more or fewer cells than the header, the first in line 2",
   );
   expect(found.mapping.open).toContain("rows");
@@ -76,19 +82,19 @@ test("a proposed mapping comes with a question about rows with more or fewer cel
 test.each(["trailing-delimiters-left-out.csv", "rows-with-one-delimiter-more.csv"])(
   "the rows of %s are read, or the proposed mapping asks about them",
   async (name) => {
-    const found = await suggestionForExtract(name);
+    const found = await suggestForFixture(name);
     const isRead = found.rows.every((row) => row.license_expiry_date === "2094-06-30");
-    expect(isRead).toBe(asked(found, "rows") === "");
+    expect(isRead).toBe(questionsAbout(found, "rows") === "");
   },
 );
 
-test("headers with asterisks and line breaks are recognised, and shown without them", async () => {
-  const stars = await suggestionForExtract("header-with-required-stars.csv");
+test("column names with asterisks or line breaks are recognised, and shown without these characters", async () => {
+  const stars = await suggestForFixture("header-with-required-stars.csv");
   expect(stars.columns.map(({ taken }) => taken)).toEqual([
     ...["reg_no", "name", "source", "certificate_status", "license_expiry_date"],
   ]);
   expect(stars.columns[1]?.name).toBe("Teachers Name");
-  const broken = await suggestionForExtract("line-break-in-a-header-cell.csv");
+  const broken = await suggestForFixture("line-break-in-a-header-cell.csv");
   expect(broken.columns[0]).toMatchObject({ name: "Certificate Status", taken: "certificate_status" });
   expect([...stars.questions, ...broken.questions]).toEqual([]);
 });

@@ -2,20 +2,20 @@ import { beforeAll, expect, test } from "bun:test";
 import { withImports } from "../../harness/imports.ts";
 import { catchError } from "../../harness/rejection.ts";
 import { type ForeignFile, foreignFiles } from "./foreign-files.ts";
-import { suggestionFor } from "./suggestions.ts";
+import { suggestForFile } from "./suggestions.ts";
 
 let files: readonly ForeignFile[] = [];
 beforeAll(async () => {
   files = await foreignFiles();
 });
 
-/** The values of people that must not be shown. */
+/** Lists the values of people that must not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
 
-test("the proposal for each sample file has the expected mapping, and asks the expected questions", async () => {
+test("each sample file gets the expected proposed mapping with the expected questions", async () => {
   expect(files.length).toBeGreaterThanOrEqual(20);
   for (const file of files) {
-    const found = await suggestionFor(file);
+    const found = await suggestForFile(file);
     const text = JSON.stringify(found);
     expect([file.name, found.mapping.open]).toEqual([file.name, [...file.open]]);
     expect(found.mapping).toMatchObject(file.mapping ?? {});
@@ -27,12 +27,12 @@ test("the proposal for each sample file has the expected mapping, and asks the e
   }
 }, 60_000);
 
-test("a file without a header is refused without its values", async () => {
+test("the refusal of a file without a header repeats no value of the file", async () => {
   const rows = Buffer.from(
     "LA/2019/PRI/00001,Adaeze Okonkwo,20000000000\nLA/2019/PRI/00002,Tunde Bello,20000000001\n",
   );
   const bare = { name: "bare.csv", content: rows, people: [], open: [] };
-  const text = String(await catchError(suggestionFor(bare)));
+  const text = String(await catchError(suggestForFile(bare)));
   expect(text).toContain("put a header above the rows");
   expect(text).not.toMatch(/Okonkwo|20000/);
 });
@@ -44,7 +44,7 @@ test("each file of another registry is imported with its proposed mapping and th
   };
   const importable = files.filter(({ name }) => !["twice.csv", "parts.csv", "mixed.csv"].includes(name));
   for (const file of importable) {
-    const { mapping } = await suggestionFor(file);
+    const { mapping } = await suggestForFile(file);
     const answered = { ...mapping, ...answers[file.name.replace(/\..*/, "")], open: [] };
     await withImports(async ({ add, find }) => {
       const result = await add(file.content, {
@@ -68,7 +68,7 @@ test("each file of another registry is imported with its proposed mapping and th
 
 test("a mapping with the encoding windows-1252 is refused for a file in UTF-8", async () => {
   const file = files.find(({ name }) => name === "windows.csv") as ForeignFile;
-  const mapping = { ...(await suggestionFor(file)).mapping, open: [] };
+  const mapping = { ...(await suggestForFile(file)).mapping, open: [] };
   const text = Buffer.from(file.content).toString("latin1");
   await withImports(async ({ add, find }) => {
     for (const [content, said] of [

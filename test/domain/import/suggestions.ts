@@ -1,4 +1,4 @@
-/** Suggestions for files, and for tables that a test writes. */
+/** Proposes mappings for files, and for tables that a test writes. */
 
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { type MappingSuggestion, suggestMapping } from "../../../src/domain/impo
 
 type File = { readonly name: string; readonly content: Uint8Array; readonly sheet?: string };
 
-/** Reads a file as `tvs teachers map` does: in Windows-1252 if it is not UTF-8. */
-export async function suggestionFor({ name, content, sheet }: File): Promise<MappingSuggestion> {
+/** Proposes a mapping as `tvs teachers map` does. A file that is not UTF-8 is read as Windows-1252. */
+export async function suggestForFile({ name, content, sheet }: File): Promise<MappingSuggestion> {
   const look = async (encoding?: "windows-1252") => {
     const bytes = (async function* () {
       for (let at = 0; at < content.length; at += 1000) yield content.subarray(at, at + 1000);
@@ -23,15 +23,15 @@ export async function suggestionFor({ name, content, sheet }: File): Promise<Map
   });
 }
 
-export function suggestionForExtract(name: string): Promise<MappingSuggestion> {
+export function suggestForFixture(name: string): Promise<MappingSuggestion> {
   const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
-  return suggestionFor({ name, content: readFileSync(file) });
+  return suggestForFile({ name, content: readFileSync(file) });
 }
 
 const ownHeader = ["reg_no", "name", "source", "certificate_status", "license_expiry_date"];
 
-/** Proposes a mapping for a table with the required columns and others. @param cells the other cells of each row */
-export function suggestionForTable(
+/** Proposes a mapping for a table of the required columns and the columns `header`. @param cells their cells by row */
+export function suggestForTable(
   header: readonly string[],
   cells: readonly (readonly string[])[],
   { names = [] as readonly string[] } = {},
@@ -45,18 +45,18 @@ export function suggestionForTable(
   const quoted = [[...ownHeader, ...header], ...rows].map((row) =>
     row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(","),
   );
-  return suggestionFor({ name: "table.csv", content: Buffer.from(`${quoted.join("\n")}\n`) });
+  return suggestForFile({ name: "table.csv", content: Buffer.from(`${quoted.join("\n")}\n`) });
 }
 
-/** The questions about a column, as one text. */
-export function asked({ questions }: MappingSuggestion, about: string): string {
+/** Joins the questions about a column to one text. */
+export function questionsAbout({ questions }: MappingSuggestion, about: string): string {
   return questions
     .filter((one) => one.about === about)
     .map(({ question }) => question)
     .join(" | ");
 }
 
-/** Rows of one cell, with each text the given number of times. */
-export function column(counts: Readonly<Record<string, number>>): string[][] {
+/** Makes rows of one cell. Each text is repeated as often as its number says. */
+export function repeatCells(counts: Readonly<Record<string, number>>): string[][] {
   return Object.entries(counts).flatMap(([text, count]) => Array.from({ length: count }, () => [text]));
 }

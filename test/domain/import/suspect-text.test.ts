@@ -33,7 +33,7 @@ test.each<[DamageKind, string[]]>([
   ["QUESTION_MARK", ["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"]],
   ["REPLACEMENT_CHARACTER", ["Ad\ufffdbayo"]],
   ["MOJIBAKE", [misread(misread("Adé")), misread("Adọla").replace(/[\x80-\x9f]/g, "")]],
-])("a text has the damage %s: %j", (kind, texts) => {
+])("the damage %s is found in each of the texts %j", (kind, texts) => {
   expect(texts.map((text) => [text, findDamage(text)])).toEqual(texts.map((text) => [text, kind]));
 });
 
@@ -42,11 +42,11 @@ test.each([
   "Adébáyọ", "François", "FRANÇOIS", "ADÉBAYO", "Òlú", "Ọlá", "Ṣadé", "İnci", "Şule", "Ağa", "Haɗejia",
   "ɗan Fodio", "Ƙaura", "Rena’s", "Ada – Obi", "محمد", "ẹ̀kọ́", "Ada \ufffd", "A\u0301da", "Großmann",
   "Nguyễn",
-])("the name %s is mojibake when it was read as Windows-1252", (name) => {
+])("the name %s is reported as mojibake if its UTF-8 was read as Windows-1252", (name) => {
   expect(findDamage(misread(name))).toBe("MOJIBAKE");
 });
 
-test("every name with a letter beyond ASCII is detected when it was read as Windows-1252", () => {
+test("every name with a letter beyond ASCII is reported if its UTF-8 was read as Windows-1252", () => {
   const letters = [..."éèêëàáâäòóôöùúûüçñìíîïẹọṣẸỌṢńǹḿÀÁÈÉÌÍÒÓÙÚƙƴşğıİ"];
   for (const letter of letters)
     for (const name of [`Ad${letter}bayo`, `${letter}bayo`, `Bisi ${letter}bayo`, `Ad${letter}`])

@@ -4,7 +4,7 @@ import { maxTeacherId } from "../../../src/domain/teachers/teachers.ts";
 
 type Reader = (cell: string) => values.ParseResult<unknown>;
 
-/** The values that a reader returns, and the cells that it refuses by their codes. */
+/** The cells that a reader accepts, with their values, and the cells that the reader refuses, by code. */
 type Case = [name: string, read: Reader, taken: [string, unknown][], refused: Record<string, string[]>];
 
 const same = (...cells: string[]): [string, unknown][] => cells.map((cell) => [cell, cell]);
@@ -25,8 +25,8 @@ const cases: Case[] = [
     DATE_INVALID: ["2025-02-29", "29.02.2024", "4523", "452312", "x45231", "45231x", "45231.5x"], SPREADSHEET_DAMAGE: ["45231", "45231.5", "45231,25", "1e5"] }],
   ["yes or no", values.readBoolean, [...["true", "1", "yes", "y", "Y"].map((cell): [string, unknown] => [cell, true]), ...["false", "0", "no", "n", "NO"].map((cell): [string, unknown] => [cell, false])], { BOOLEAN_INVALID: ["", "2"] }],
   ["a source", values.readSource, [["New System", "new_system"], ["LEGACY", "legacy"], ...same("new_system", "legacy")], { SOURCE_INVALID: ["", "old"] }],
-  ["a certificate", values.readCertificateStatus, [["not found", "NOT_FOUND"], ...same("VERIFIED", "CLAIMED", "LEGACY_RECORD")], { CERTIFICATE_STATUS_INVALID: ["", "none"] }],
-  ["a licence", values.readLicenseStatus, [["Revoked", "REVOKED"], ...same("EXPIRED", "NONE", "VALID")], { LICENSE_STATUS_INVALID: ["", "struck off"] }],
+  ["a certificate status", values.readCertificateStatus, [["not found", "NOT_FOUND"], ...same("VERIFIED", "CLAIMED", "LEGACY_RECORD")], { CERTIFICATE_STATUS_INVALID: ["", "none"] }],
+  ["a licence status", values.readLicenseStatus, [["Revoked", "REVOKED"], ...same("EXPIRED", "NONE", "VALID")], { LICENSE_STATUS_INVALID: ["", "struck off"] }],
   ["an e-mail address", values.readEmail, [["", null], ...same("ab@b.ng", "a.b@bc.co.ng", `${"a".repeat(249)}@b.ng`)], {
     EMAIL_INVALID: [`${"a".repeat(250)}@b.ng`, "a\u200b@b.ng", "a b@c.ng", "a@b c.ng", "a@b.n g", "@a@b.ng", "a@b@c.ng", "a@b.ng@c", "a@b", "a@.ng", "a@b..ng", "a@b.ng.", "@b.ng"] }],
   ["a phone number", values.readPhone, [["", null], ["08031234567", "+2348031234567"]], { PHONE_INVALID: ["12", "'08031234567", "2.34803E+12"] }],
@@ -34,13 +34,16 @@ const cases: Case[] = [
     PHOTO_URL_INVALID: [photo(2001), `${photo(22)}${"./".repeat(1000)}`, photo(1999).replace("aaa", "\u00e9aa"), "photo", "http://p.example.org/", "https://u@p.example.org/", "https://:p@p.example.org/", "https://p.example.org/a@b"] }],
 ];
 
-test.each(cases)("a cell of %s is read, or refused with its error code", (_name, read, taken, refused) => {
-  for (const [cell, value] of taken) expect([cell, read(cell)]).toEqual([cell, { value }]);
-  for (const [code, cells] of Object.entries(refused))
-    for (const cell of cells) expect([cell, read(cell)]).toEqual([cell, { code } as never]);
-});
+test.each(cases)(
+  "a cell for %s is read, or refused with the expected code",
+  (_name, read, taken, refused) => {
+    for (const [cell, value] of taken) expect([cell, read(cell)]).toEqual([cell, { value }]);
+    for (const [code, cells] of Object.entries(refused))
+      for (const cell of cells) expect([cell, read(cell)]).toEqual([cell, { code } as never]);
+  },
+);
 
-test("error values and cells of # of a spreadsheet are recognised", () => {
+test("a spreadsheet's error values and cells full of # are recognised as failed formulas", () => {
   const failed = "#REF! #N/A #VALUE! #name? #DIV/0! #NUM! #NULL! #SPILL! #CALC! ### ######".split(" ");
   expect(failed.filter((cell) => !values.isFailedFormula(cell))).toEqual([]);
   const others = ["##", "###x", "#x###", "#REF!x", "##REF!", "x#REF!", "x###", "#1", "1"];

@@ -39,16 +39,16 @@ const firstRow = async (cells: string, properties = "") =>
 
 test.each<[name: string, cells: string, expected: string[], properties?: string]>([
   ["shared text", '<c r="A1" t="s"><v>0</v></c>', ["shared"]],
-  ["text in parts, without its reading", '<c r="A1" t="s"><v>1</v></c>', ["in parts & more"]],
-  ["text of its own", '<c r="A1" t="inlineStr"><is><t>own</t></is></c>', ["own"]],
+  ["a text in parts, without its phonetic reading", '<c r="A1" t="s"><v>1</v></c>', ["in parts & more"]],
+  ["inline text", '<c r="A1" t="inlineStr"><is><t>own</t></is></c>', ["own"]],
   ["a formula's result", '<c r="A1" t="str"><f>A2</f><v>result</v></c>', ["result"]],
   ["a number", '<c r="A1"><v>20000000001</v></c>', ["20000000001"]],
-  ["a long number in short", '<c r="A1"><v>2.0000000001E10</v></c>', ["20000000001"]],
-  ["a flag", '<c r="A1" t="b"><v>1</v></c><c r="B1" t="b"><v>0</v></c>', ["true", "false"]],
+  ["a long number in scientific notation", '<c r="A1"><v>2.0000000001E10</v></c>', ["20000000001"]],
+  ["a boolean", '<c r="A1" t="b"><v>1</v></c><c r="B1" t="b"><v>0</v></c>', ["true", "false"]],
   ["a number with leading zeros, as it is shown", '<c r="A1" s="4"><v>1234567890</v></c>', ["01234567890"]],
   ["a day", '<c r="A1" s="1"><v>47483</v></c>', ["2029-12-31"]],
   ["a day with its hour", '<c r="A1" s="2"><v>47483.75</v></c>', ["2029-12-31"]],
-  ["a number in days, which is none", '<c r="A1" s="3"><v>47483</v></c>', ["47483"]],
+  ["a number with the unit day, which is no date", '<c r="A1" s="3"><v>47483</v></c>', ["47483"]],
   ["a day before Excel's wrong leap day", '<c r="A1" s="1"><v>59</v></c>', ["1900-02-28"]],
   [
     "an address that leaves cells out",
@@ -61,7 +61,7 @@ test.each<[name: string, cells: string, expected: string[], properties?: string]
   expect(await firstRow(cells, properties)).toEqual(expected);
 });
 
-test("the first sheet or the named sheet is read, with its own line numbers", async () => {
+test("a workbook's first sheet, or the named sheet, is read with the sheet's own line numbers", async () => {
   const book = bookOf('<row r="3"><c r="A3"><v>1</v></c></row><row><c><v>2</v></c></row>');
   expect(await rowsOf(book)).toEqual([
     { line: 3, cells: ["1"] },
@@ -75,7 +75,7 @@ test.each([
   ["formula", '<c r="A1"><f>B1</f></c>'],
   ["formula", '<c r="A1" t="n"><f>B1</f><v></v></c>'],
   ["error", '<c r="A1" t="e"><v>#REF!</v></c>'],
-] as const)("a cell with a %s that has no value is marked", async (flaw, cell) => {
+] as const)("a workbook cell whose value cannot be known has the flaw %s", async (flaw, cell) => {
   const [row] = await rowsOf(bookOf(`<row r="1">${cell}</row>`));
   expect(row?.flaws).toEqual([[0, flaw]]);
 });
@@ -88,27 +88,27 @@ const sheetOf = (id: string) =>
   `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="x"><sheets><sheet name="One" r:id="rId1" ${id}/></sheets></workbook>`;
 // biome-ignore format: a table reads better in rows
 const hostile: [name: string, book: () => Buffer, says: RegExp][] = [
-  ["is an archive of something else", () => makeZip({ "hello.txt": "hello" }), /zip archive and no workbook/],
+  ["is a zip archive of other files", () => makeZip({ "hello.txt": "hello" }), /zip archive and no workbook/],
   ["is cut short", () => bookOf(`<row>${cell}</row>`).subarray(0, 900), /damaged/],
-  ["unpacks to much from little", () => bookOf(megabyte.repeat(40)), /larger than tvs reads/],
-  ["says that it unpacks to gigabytes",
+  ["has too high a compression ratio", () => bookOf(megabyte.repeat(40)), /larger than tvs reads/],
+  ["declares an unpacked size of gigabytes",
     () => makeZip({ "xl/workbook.xml": megabyte }, { "xl/workbook.xml": 1.5 * 1024 ** 3 }),
     /larger than tvs reads/],
   ["has a cell beyond all columns", () => bookOf('<row r="1"><c r="XFD1"><v>1</v></c></row>'),
     /more than 256 columns/],
-  ["has a row number without end", () => bookOf(`<row r="1e308">${cell}</row>`), /damaged/],
-  ["has a row twice", () => bookOf(`<row r="2">${cell}</row><row r="2">${cell}</row>`), /damaged/],
-  ["names a text that is not there", () => bookOf('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'),
+  ["has a row with the number 1e308", () => bookOf(`<row r="1e308">${cell}</row>`), /damaged/],
+  ["has two rows with the same number", () => bookOf(`<row r="2">${cell}</row><row r="2">${cell}</row>`), /damaged/],
+  ["refers to a shared text that does not exist", () => bookOf('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'),
     /damaged/],
-  ["names a workbook that is not there",
+  ["names a main part that does not exist",
     () => bookOf(`<row r="1">${cell}</row>`, { "_rels/.rels": relationTo("xl/none.xml") }),
     /damaged/],
-  ["names two workbooks",
+  ["names two main parts",
     () => bookOf(`<row r="1">${cell}</row>`, { "_rels/.rels": relationTo("xl/other.xml"), "xl/other.xml": "<workbook/>" }),
     /damaged/],
-  ["is of two kinds", () => bookOf(`<row r="1">${cell}</row>`, { "content.xml": "<x/>" }), /damaged/],
-  ["has a part twice, in other case", () => bookOf(`<row r="1">${cell}</row>`, { "xl/WORKBOOK.xml": "<x/>" }), /damaged/],
-  ["has a row twice in another part",
+  ["has parts of two kinds of workbook", () => bookOf(`<row r="1">${cell}</row>`, { "content.xml": "<x/>" }), /damaged/],
+  ["has two parts whose names differ only in case", () => bookOf(`<row r="1">${cell}</row>`, { "xl/WORKBOOK.xml": "<x/>" }), /damaged/],
+  ["has two rows with the same number in another part",
     () => bookOf(`<row r="1">${cell}</row>`, { "a/xl/worksheets/b.xml": '<row r="2"/><row r="2"></row>'.replace("/>", "></row>") }),
     /damaged/],
   ["names two parts for a sheet", () => bookOf(`<row r="1">${cell}</row>`, { "xl/workbook.xml": sheetOf('q:id="rId2"') }), /damaged/],
@@ -127,7 +127,7 @@ test.each([
   ["shared-strings-part-in-capitals.xlsx", 1, 1, "Madeup Person B"],
   ["escaped-carriage-return-x000D.xlsx", 2, 1, "Madeup Person B"],
   ["hidden-old-copy-first.xlsx", 1, 4, "2094-06-30"],
-] as const)("the workbook %s has its cell in the right column", async (file, row, column, text) => {
+] as const)("each cell of the workbook %s is read in its own column", async (file, row, column, text) => {
   expect((await rowsOf(fixture(file)))[row]?.cells[column]).toBe(text);
 });
 

@@ -20,14 +20,14 @@ test("the sandbox's teachers are imported without a warning, each with a profile
       expect(teacher?.profile?.employment).toHaveLength(2);
     }
     expect((await find(expiringTeacher.regNo))?.licenseExpiryDate).toBe("2026-03-30");
-    // The phone of two persons finds neither, as a lookup by it must.
+    // A lookup by a phone number that two teachers share finds neither.
     const [one, other] = sandboxTeachers.filter(({ phone }) => phone === "+2348030000999");
     expect([one?.tId, other?.tId]).toEqual([1015, 1016]);
     const value = blindIndex.phone(one?.phone ?? "");
     expect(await teachers.find({ by: "phone", value })).toBeNull();
   }));
 
-test("the numbers of the sandbox's teachers never change", () => {
+test("the identifiers of the sandbox's teachers never change", () => {
   expect(statusExampleTeachers).toHaveLength(11);
   expect(statusExampleTeachers[0]).toMatchObject({
     regNo: "TR/2019/LA/000001",

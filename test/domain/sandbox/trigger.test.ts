@@ -20,11 +20,11 @@ async function putAll({ put }: TestStores): Promise<void> {
     await put(teacher.regNo, teacher);
 }
 
-test("tvs trigger can cause every event for a teacher in every state, as the teacher's last event", () =>
+test("tvs trigger causes every event for a teacher in every state, as the teacher's last event", () =>
   withStores(async (world) => {
     await putAll(world);
     for (const [index, { regNo }] of inEachState.entries()) {
-      // Each teacher begins with another event, so that each event meets each state.
+      // Each teacher begins with a different event, so that each event happens in each state.
       const order = [...eventTypes.slice(index), ...eventTypes.slice(0, index)];
       for (const eventType of order) await causes(world, eventType, regNo);
     }
@@ -42,7 +42,7 @@ test("the triggered events of one teacher have increasing times", () =>
     expect(times).toEqual([...new Set(times)].sort());
   }));
 
-test("tvs trigger first makes the events that the calendar has caused", () =>
+test("tvs trigger first makes the events that are due by date, such as an expiry", () =>
   withStores(async (world) => {
     await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
     world.clock.set("2026-05-10T09:00:00Z");
@@ -62,7 +62,7 @@ async function causes(world: TestStores, eventType: EventType, regNo: string): P
   const events = (await world.events(regNo)).slice(before);
   const caused = [...done.before.map((one) => one.eventType), eventType];
   expect([regNo, events.map((one) => one.eventType)]).toEqual([regNo, caused]);
-  // The record says what the event says.
+  // The record has the same status as the event.
   const teacher = await world.find(regNo);
   const { certificateStatus } = teacher;
   const licenseStatus = licenseStatusOn(teacher, "2026-05-01");

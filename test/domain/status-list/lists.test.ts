@@ -21,7 +21,7 @@ const example = { indexes: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" 
 const unpacked = (lst: string) => new Uint8Array(inflateSync(Buffer.from(lst, "base64url")));
 
 /** Compressors may give different bytes, so the test compares the decompressed bits. */
-test("a status list has the bits of the draft's example", async () => {
+test("a status list has the same bits as the example in the draft", async () => {
   const bits = new Uint8Array(2);
   for (const index of example.indexes) setBit(bits, index);
   expect(bits).toEqual(unpacked(example.lst));
@@ -86,7 +86,7 @@ const cases: [what: string, first: Partial<TeacherContent>, ...steps: Step[]][] 
     [{ certificateStatus: "NOT_FOUND" }, false], [{ certificateStatus: "LEGACY_RECORD" }, false]],
 ];
 
-test.each(cases)("the status list shows as withdrawn %s", (_what, first, ...steps) =>
+test.each(cases)("a status list shows as withdrawn: %s", (_what, first, ...steps) =>
   withStores(async (stores) => {
     await stores.put("A/B/C/0");
     const { id } = await stores.put("A/B/C/1", first);
@@ -97,7 +97,7 @@ test.each(cases)("the status list shows as withdrawn %s", (_what, first, ...step
       const was = (await withdrawn()).has(id);
       await write(stores, changes);
       expect(await withdrawn()).toEqual(new Set(isWithdrawn ? [id] : []));
-      // The lists are computed again only if the change id has moved.
+      // Lists are computed again only if the change number has risen.
       if (was !== isWithdrawn) expect(await stores.statusLists.change()).toBeGreaterThan(before);
     }
   }),
@@ -156,14 +156,14 @@ test("status indexes depend on the secret key and on the list's number", () => {
   expect(ids.filter((id) => other(id).idx === statusIndexes(id).idx).length).toBeLessThan(5);
 });
 
-test("status indexes of consecutive ids are as far apart as random ones", () => {
+test("the status indexes of consecutive ids are as far apart as random numbers", () => {
   const indexes = Array.from({ length: 20_000 }, (_, n) => statusIndexes(n + 1).idx);
   const steps = indexes.slice(1).map((idx, n) => Math.abs(idx - (indexes[n] as number)));
   const near = steps.filter((step) => step < indexesPerList / 100);
-  // 1.99 % of random pairs are so near.
+  // Of random pairs, 1.99 % are this near.
   expect(near.length).toBeWithin(300, 500);
   const buckets = new Array(16).fill(0);
   for (const idx of indexes) buckets[Math.floor((idx * 16) / indexesPerList)]++;
-  // 1,250 each, with a deviation of some 34.
+  // Random indexes would put 1,250 into each bucket, with a standard deviation of about 34.
   expect(Math.max(...buckets) - Math.min(...buckets)).toBeLessThan(300);
 });

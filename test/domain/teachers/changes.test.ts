@@ -25,7 +25,7 @@ async function lastEvent({ events }: TestStores): Promise<unknown[] | undefined>
   return last && [last.eventType, last.data.licenseStatus, last.data.previousStatus];
 }
 
-test("a revocation has a reason and the current date in the service's time zone, and makes an event", () =>
+test("a revocation stores the reason and the current date in the service's time zone, and makes an event", () =>
   withStoresAt("2026-05-01T23:30:00Z", async (world) => {
     const { id } = await world.put(regNo);
     const change = await perform(world, "revoke", "decision 14");
@@ -43,7 +43,7 @@ test("a revocation has a reason and the current date in the service's time zone,
     });
   }));
 
-test("a revocation first makes the event of the same licence's expiry", () =>
+test("the revocation of an expired licence first makes the event of the expiry", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
     world.clock.set("2026-06-03T09:00:00Z");
@@ -76,7 +76,7 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
   ["reactivate", {}],
   ["hide", { hidden: true }],
   ["unhide", {}],
-])("the command to %s is refused for a record with %j", (action, content) =>
+])("the command %s is refused for a record with %j", (action, content) =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, content);
     expect(await catchError(perform(world, action, "x"))).toMatchObject({ code: "REFUSED" });
@@ -105,7 +105,7 @@ test("a revocation that is committed between the read and the write of a deactiv
     expect(await lastEvent(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
   }));
 
-test("a change of a teacher is refused if the record changes again and again", () =>
+test("a change of a teacher is refused if other processes keep changing the record", () =>
   withStoresAt(start, async (world) => {
     await world.put(regNo);
     const restless: TeacherStore = { ...world.teachers, apply: async (writes) => writes.map(() => false) };
@@ -119,7 +119,7 @@ test("a command names a teacher by a teacher id, or by a registration number in 
   expect(parseTeacherKey(" tr/la/2020/000001")).toEqual(key);
 });
 
-test("a command that names a teacher otherwise is a usage error, which does not repeat the text", () => {
+test("a text that is no teacher's reference is a usage error, and the message does not repeat the text", () => {
   for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
     const refusal = expect.objectContaining({
       code: "USAGE",

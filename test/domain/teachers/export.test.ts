@@ -8,10 +8,10 @@ import { lagos } from "../../harness/clock.ts";
 import { type Cells, csv, row, type TestImports, withImports } from "../../harness/imports.ts";
 
 const wholeSample = readFileSync(new URL("../../../data/sample-registry.csv", import.meta.url), "utf8");
-/** Its first teachers have every status. */
+/** The first 200 lines of the sample have teachers of every status. */
 const sample = wholeSample.split("\n").slice(0, 200).join("\n");
 
-/** Values that a spreadsheet or a reader may misread. */
+/** Values that a spreadsheet or the import may misread. */
 const odd: readonly Cells[] = [
   { name: '=HYPERLINK("https://example.org","x")', state: "+Lagos", category: "-", t_id: "1" },
   { name: "'=already guarded", state: "''=twice", category: "'quoted'" },
@@ -75,7 +75,7 @@ test.each(["csv", "ndjson"] as const)("importing an export in the format %s chan
     // Excel reads CSV without a byte order mark as Windows-1252.
     expect(extract.text.startsWith("\ufeff")).toBe(format === "csv");
     world.clock.add(86_400_000);
-    // An export lacks the contacts of the last import, and the brake accepts this.
+    // The export lacks the contacts that this import has. The brake accepts the import of the export all the same.
     const full = await world.add(sample, { pieceBytes: 65_536, allowChange: true });
     expect(full).toMatchObject({ updated: 0, rejected: 0, events: 0 });
     const options = { name: `register.${format}`, pieceBytes: 65_536 };

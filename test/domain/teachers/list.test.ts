@@ -48,7 +48,7 @@ test("the list of teachers has each teacher once, in the order of the registrati
     expect({ seen, pages }).toEqual({ seen: all, pages: 3 });
   }));
 
-test("a filter finds the few matching teachers after many others", () =>
+test("a filter finds a few matching teachers among many that do not match", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(1_100));
     await stores.put("ZZ/1/1/1", { licenseExpiryDate: "2026-05-20", state: "Kano" });
@@ -70,7 +70,7 @@ test("a filter finds the few matching teachers after many others", () =>
     });
   }));
 
-test("a list that reaches its limit of examined teachers returns a short page and where to continue", () =>
+test("a list that reaches its limit of examined teachers returns a short page with the start of the next page", () =>
   withStores(async (stores) => {
     await stores.putMany(numbers(600));
     await stores.put("ZZ/1/1/1", { state: "Kano" });
@@ -80,7 +80,7 @@ test("a list that reaches its limit of examined teachers returns a short page an
     expect(second).toEqual({ numbers: ["ZZ/1/1/1"], next: null });
   }));
 
-test("a search term finds the teachers of the public lookup, and everybody who shares a contact", () =>
+test("a search term finds the teachers that the public lookup finds, and all teachers who share a contact", () =>
   withStores(async (stores) => {
     const phoneIndex = blindIndex.phone("+2348031234567");
     const ninIndex = blindIndex.nin("12345678901");
@@ -142,6 +142,6 @@ test.each([
   ["ọ̀sẹ́", "Ose Bello", true],
   ["ose", "Ọ̀sẹ́ Bello", true],
   ["عبد", "عبد الله", true],
-])("%s is the beginning of a part of %s: %p", (term, name, is) => {
+])("the search term %s finds the name %s: %p", (term, name, is) => {
   expect(createNameMatcher(term)?.(name)).toBe(is);
 });

@@ -32,7 +32,7 @@ test.each([
   expect(matchesRegisteredName(listed, registered)).toBe(false);
 });
 
-test.each(["", "  ", "-", ","])("%p is not a name", (listed) => {
+test.each(["", "  ", "-", ","])("the listed text %p is not compared as a name", (listed) => {
   expect(matchesRegisteredName(listed, "Ngozi Bello")).toBeNull();
 });
 
@@ -41,6 +41,6 @@ test.each([
   [3, 3, 100],
   [0, 3, 0],
   [0, 0, 0],
-])("%i of %i rows are %f percent, never rounded up", (eligible, rows, percent) => {
+])("%i eligible of %i rows are %f percent, rounded down", (eligible, rows, percent) => {
   expect(computeEligiblePercentage(eligible, rows)).toBe(percent);
 });

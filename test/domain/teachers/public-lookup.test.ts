@@ -40,7 +40,7 @@ test.each<[string, Partial<TeacherContent>, object]>([
   ["missing", { licenseIssueDate: null, licenseExpiryDate: null }, none],
   ["yet to begin", { licenseIssueDate: later.issueDate, licenseExpiryDate: later.expiryDate }, later],
 ])(
-  "the public lookup shows no licence if it is %s, and only dates of a future one",
+  "the public lookup answers Not licensed if the licence is %s, and shows dates only of a future licence",
   (_what, changes, dates) =>
     withStores(async (stores) => {
       const { lookup } = await open(stores, changes);
@@ -61,7 +61,7 @@ test("the public lookup follows the current day in the service's time zone", () 
     expect(await lookup(regNo)).toMatchObject({ status: "Expired", license: ended });
   }));
 
-test("a lookup in a replaced register fails, and does not answer that nobody was found", () =>
+test("a lookup fails if the register's database was replaced, instead of answering that nobody was found", () =>
   withStores(async (stores) => {
     const { lookup } = await open(stores, { tId: 1 });
     expect(await lookup("2")).toEqual(nothing);
@@ -70,7 +70,7 @@ test("a lookup in a replaced register fails, and does not answer that nobody was
     expect(await catchError(lookup("2"))).toMatchObject({ code: "REFUSED" });
   }));
 
-test("a failed lookup does not answer that nobody was found", () =>
+test("a lookup that cannot read the database fails, instead of answering that nobody was found", () =>
   withStores(async (stores) => {
     const { dependencies } = await open(stores, { tId: 1 });
     const broken = createPublicLookup({

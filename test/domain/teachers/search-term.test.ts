@@ -64,7 +64,7 @@ test("a very long search term finds nobody, and is not hashed", () => {
   expect(searchKeysOf("1".repeat(100_000), index)).toEqual([]);
 });
 
-test("canonicalPhone agrees with the phone number library", () => {
+test("canonicalizePhone gives the same result as the phone number library", () => {
   const differing = randomNumbers(40_000).filter((text) => canonicalizePhone(text) !== phoneByLibrary(text));
   expect(differing).toEqual([]);
 });
@@ -75,7 +75,7 @@ function phoneByLibrary(text: string): string | null {
   return parsed?.isPossible() ? parsed.number : null;
 }
 
-/** Numbers of all lengths and countries, with and without separators, from a fixed seed. */
+/** Makes numbers of all lengths and countries, with and without separators, from a fixed seed. */
 function randomNumbers(count: number): string[] {
   const below = seededNumbers(20_261_122);
   const oneOf = (texts: readonly string[]) => texts[below(texts.length)] as string;
@@ -91,7 +91,7 @@ function randomNumbers(count: number): string[] {
   });
 }
 
-test("termKind agrees with the lookup keys of every search term", () => {
+test("termKindOf and the lookup keys agree on the kind of every search term", () => {
   expect(termKindOf("TR-2019-LA-000001")).toBe("regNo");
   const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
   const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
@@ -115,12 +115,12 @@ test.each([
   ["an e-mail address or a phone number", ["ada@example.com", "a/b@c/d", "0803 123 4567"], true],
   ["a NIN or phone number in the digits of any script and in any grouping", inGroups, true],
   ["a registration number, a teacher id or empty", [...numbers, "234567", "00204417", ""], false],
-])("a search term that is %s has the limit of personal terms or not", (_what, terms, isPersonal) => {
+])("isPersonalTerm gives the right answer for %s", (_what, terms, isPersonal) => {
   expect(terms.filter((term) => isPersonalTerm(term) !== isPersonal)).toEqual([]);
   if (terms === inGroups) expect(new Set(terms.map(termKindOf))).toEqual(new Set(["elevenDigits"]));
 });
 
-test("every search term with a NIN, e-mail or phone key has the limit of personal terms", () => {
+test("every search term with a NIN, e-mail or phone key counts towards the rate limit of personal terms", () => {
   const digits = (length: number, seed: number) =>
     Array.from({ length }, (_, at) => (seed * (at + 7) * 2_654_435_761) % 10).join("");
   let personal = 0;
@@ -157,7 +157,7 @@ test.each<[string, (string | number)[]]>([
   ["1001.", [1001]],
   ["999 000 000 01", ["nin", "phone", 99_900_000_001]],
   ["ada@example.com.", ["email", "email"]],
-])("the search term %s is read as the numbers that were probably meant", (term, keys) => {
+])("the search term %s is looked up as the identifiers that were probably meant", (term, keys) => {
   expect(numbersOf(term)).toEqual(keys);
 });
 
@@ -170,11 +170,11 @@ test.each([
   ["a URL", "https://example.com/a/b"],
   ["a date", "2019-03-01-02"],
   ["two ids", "1001 1002"],
-])("a search term is not read as a number if it is %s", (_name, term) => {
+])("a search term is not looked up as an identifier if it is %s", (_name, term) => {
   expect(numbersOf(term)).toEqual([]);
 });
 
-test("a registration number that is typed exactly is always looked up first", () => {
+test("a registration number that is typed without an error is always looked up first", () => {
   const below = seededNumbers(21);
   const pick = <T>(of: readonly T[]): T => of[below(of.length)] as T;
   const signs = ["-", " ", "\\", "–", ".", "A", "b", "0", "1", "٣", "TR", "2019"];
@@ -184,9 +184,9 @@ test("a registration number that is typed exactly is always looked up first", ()
     const text = [part(), part(), part(), part()].join("/").trim();
     const regNo = canonicalRegNo(text);
     if (regNo === null) continue;
-    // It is looked up first, and what may be meant only after it.
+    // The typed number is looked up first, and corrected numbers after it.
     expect(searchKeysOf(text, index)[0]).toEqual({ by: "regNo", value: regNo });
-    // With other signs for its slashes it is that number, or what that number may be meant as, or nobody's.
+    // With other separators, it finds the same number, a number that may be meant by it, or none.
     const typed = regNo.replaceAll("/", pick(["-", " ", "\\"]));
     for (const key of searchKeysOf(typed, index).filter(({ by }) => by === "regNo")) {
       others++;
@@ -205,7 +205,7 @@ test.each([
   ["TR-2O19-LA-1", "TR/2019/LA/000001"],
   ["TR/٢٠١٩/LA/1", "TR/2019/LA/000001"],
   ["LA/2O19/PRI/04417", "LA/2019/PRI/04417"],
-])("%s probably means %s", (term, likely) => {
+])("the guess for the mistyped registration number %s is %s", (term, likely) => {
   expect(guessRegNo(term)).toBe(likely);
 });
 
@@ -213,6 +213,6 @@ test.each([
 test.each([
   "TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "LO/L/IL/000001", "Adaeze Obi", "1001",
   "TR/2019/LA",
-])("%s probably means no other number", (term) => {
+])("there is no guess of another registration number for %s", (term) => {
   expect(guessRegNo(term)).toBeNull();
 });

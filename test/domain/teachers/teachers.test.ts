@@ -43,7 +43,7 @@ test.each([
     "belongs to a deactivated teacher and begins in the future",
     { active: false, licenseIssueDate: "2030-01-01" },
   ],
-])("the public form of a licence that %s is empty", (_why, changes) => {
+])("the description of a licence that %s has no dates and the status NOT_FOUND", (_why, changes) => {
   expect(on(changes)).toEqual(none);
 });
 
@@ -109,8 +109,8 @@ test.each([
   expect(canonicalRegNo(given)).toBeNull();
 });
 
-/** A lookup with the registration number of an answer must find the same teacher. */
-test("the canonical form of a registration number is its own canonical form, for every character", () => {
+/** A partner may look up the registration number from an answer, and must find the same teacher. */
+test("converting a canonical registration number again does not change it, for every character", () => {
   const unstable: string[] = [];
   for (let code = 0; code < 0x30000; code++) {
     const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);

@@ -127,8 +127,8 @@ const holder = `
   setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
 /** Another process that reads and writes in one transaction, many times. */
 const counter = `
-  const { openFile } = await import(process.argv[1].replace("connection.ts", "file.ts"));
-  const driver = await openFile({ file: process.argv[2] });
+  const { openDatabaseFile } = await import(process.argv[1].replace("connection.ts", "file.ts"));
+  const driver = await openDatabaseFile({ file: process.argv[2] });
   process.stdout.write("started");
   const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
     { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];

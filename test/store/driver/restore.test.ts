@@ -84,8 +84,8 @@ test("a restore follows no symbolic link at the path of the database or its lock
 
 test("a restore writes the write-ahead log of a killed old database into the copy that it keeps", () =>
   withBackup(true, async ({ target, options }) => {
-    const script = `import { openFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
-      const driver = await openFile({ file: ${JSON.stringify(target)} });
+    const script = `import { openDatabaseFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
+      const driver = await openDatabaseFile({ file: ${JSON.stringify(target)} });
       await driver.batch([{ sql: "INSERT INTO settings VALUES ('late', 'yes')", args: [] }]);
       process.kill(process.pid, "SIGKILL");`;
     const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });

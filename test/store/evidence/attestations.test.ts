@@ -51,7 +51,7 @@ describeDrivers("answered calls", (_kind, database) => {
     for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
   });
 
-  test("a call that was authenticated under an older revision is refused alone, and stores and costs nothing", async () => {
+  test("a call authenticated under an older revision is refused and costs nothing, and other calls of its transaction succeed", async () => {
     const { attestations, settings } = stores();
     const revision = await settings.revision();
     const [old, good] = [anAttestation(100, { partnerId: "old" }), anAttestation(101, { partnerId: "good" })];
@@ -75,7 +75,7 @@ const singleId = requestId(500, "b");
 const slowId = requestId(520, "c");
 const farId = requestId(520, "d");
 
-/** Makes a request id with a time so many seconds after the first attestation. */
+/** Makes a request id with a time that is `seconds` after the first attestation. */
 function requestId(seconds: number, last: string): string {
   const hex = ((1_700_000_000 + seconds) * 1000).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8abc-00000000000${last}`;
@@ -105,7 +105,7 @@ describeDrivers("attestations by their request", (_kind, database) => {
     expect(await ofRequest(singleId)).toEqual(["regNo:A/B/C/2000"]);
   });
 
-  test("a request id finds a slow call, and no call at a time far from the id's time", async () => {
+  test("a request id finds a call with a slow answer, but no call at a time far from the id's time", async () => {
     expect(await ofRequest(slowId)).toEqual(["regNo:A/B/C/3000"]);
     expect(await ofRequest(farId)).toEqual([]);
   });

@@ -6,12 +6,12 @@ import { catchError } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
 type Record = AttestationStore["record"];
-/** Records an attestation through a watched store, which this function replaces. */
+/** Records an attestation through a watched store whose `record` is the given function. */
 const record = (disk: ReturnType<typeof createDiskMonitor>, by: Record) =>
   disk.watch({ record: by } as AttestationStore).record({} as never);
 const refuse = () => Promise.reject(new TvsError("STORE_FULL", "the disk is full"));
 
-test("a disk that refused evidence counts as refusing until a probe finds room or an attestation is stored", () =>
+test("a disk that refused evidence counts as refusing until a probe succeeds or an attestation is stored", () =>
   withStores(async ({ driver }) => {
     const disk = createDiskMonitor(driver);
     for (const end of [disk.probe, () => record(disk, async () => ({}) as never)]) {
@@ -22,13 +22,13 @@ test("a disk that refused evidence counts as refusing until a probe finds room o
     }
   }));
 
-test("a refusal of the disk during a probe for room is not forgotten", () =>
+test("a refusal by the disk during a probe still counts after the probe succeeds", () =>
   withStores(async ({ driver }) => {
     let batches = 0;
     const disk = createDiskMonitor({
       ...driver,
       async batch(statements) {
-        // The second batch writes the probe.
+        // The second batch writes the 1 MiB probe. During it the disk refuses another answer.
         if (++batches === 2) await catchError(record(disk, refuse));
         return driver.batch(statements);
       },
