@@ -46,7 +46,7 @@ function colored(text: string, code: number | null): string {
   return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** Writes the answer and its age, in other colours than the verdict: a genuine envelope may have the answer no. */
+/** Writes the answer and its age. Their colours differ from the verdict's: a genuine answer may be negative. */
 function answerLines(verification: AnyVerification, color: boolean): string[] {
   const stated = "statement" in verification ? describeStatement(verification) : null;
   const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];
@@ -132,7 +132,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
 export function formatText(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
-  // A green verdict would look like a positive answer, so it has no colour if the answer is no or its licence ended.
+  // A green verdict would look like a positive answer. It has no colour after a negative answer or an ended licence.
   const isStated = "statement" in verification;
   const isGood = result?.eligible !== false && !hasEnded(verification) && areAllEligible(verification);
   const isColored = color && (isGood || !isGenuine);

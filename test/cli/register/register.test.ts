@@ -171,7 +171,7 @@ test("a command is refused in one line if a file has the path of the data folder
     }
   }));
 
-test("only one service can use a data folder, and after a kill -9 the next service can use it", () =>
+test("one service at a time can use a data folder, and after a kill -9 the next service can use it", () =>
   inEmptyFolder(async ({ dataDir }) => {
     await makeRegister(dataDir, { hasTeacher: true });
     const isHealthy = async (url: string) => (await fetch(`${url}/v1/inter-agency/health`)).ok;
