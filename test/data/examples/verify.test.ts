@@ -211,7 +211,7 @@ testEachLanguage(
     const [first = "", ...start] = await language.prepare("verify", folder);
     const words = wordsOf(join(folder, "long.json"));
     const genuine = envelope({ iat: Math.floor(Date.now() / 1000) });
-    // As many members before the long text as a reader that keeps the last of two finds in all.
+    // The text before the long member has as many members as a reader counts that keeps the last of two equal ones.
     const result = genuine.result as { eligible: boolean };
     const forged = JSON.stringify({ ...genuine, result: { ...result, eligible: !result.eligible } });
     const ignored = `"ignored":"${"\\n".repeat(1_200_000)}"`;
