@@ -74,7 +74,7 @@ export async function openService(
     onRequest: counters.askedServer,
     actor: serviceActor.actor,
     ...options,
-    commits: { onGroup: counters.committed, moreComing: () => signer?.whenSettled() },
+    commits: { onGroup: counters.committed, moreComing: () => signer?.whenGathered() },
   });
   /** Functions that each stop one part of the service. They are called in reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];

@@ -20,6 +20,8 @@ type Group = { readonly kid: string; readonly jobs: { readonly call: Call; reado
 
 /** While single checks and batches wait, every fourth signature is a batch's, so that batches are not starved. */
 const bulkEvery = 4;
+/** From so many unmade signatures of batches on, the threads stay busy while a commit waits for the next batches. */
+const deepQueue = 256;
 
 /** Keeps the calls that wait for signatures: single checks and batches, each in the order of their arrival. */
 function createCalls() {
@@ -207,12 +209,18 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
       return signatures;
     },
     /** @returns a promise that resolves when all calls that wait now are settled; undefined if none waits */
-    whenSettled(): Promise<unknown> | undefined {
-      const open = calls.open().map(({ settled }) => settled.promise);
-      return open.length === 0 ? undefined : Promise.allSettled(open);
+    whenSettled: () => settled(calls.open()),
+    /** The same for the calls for which a commit should wait: single checks, and batches if many of them wait. */
+    whenGathered() {
+      const isDeep = calls.left.bulk >= deepQueue;
+      return settled(calls.open().filter(({ kind }) => kind === "single" || isDeep));
     },
     close: () => calls.fail(calls.open(), new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped")),
   };
+}
+
+function settled(calls: readonly Call[]): Promise<unknown> | undefined {
+  return calls.length === 0 ? undefined : Promise.allSettled(calls.map((call) => call.settled.promise));
 }
 
 function messagesOf({ jobs }: Group): SigningInput[] {

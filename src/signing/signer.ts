@@ -88,7 +88,7 @@ export async function openSigner(options: SignerOptions) {
       if (!kids().has(kid)) throw noKeyError();
       return queue.sign(kid, inputs, signOptions?.bulk === true);
     },
-    whenSettled: queue.whenSettled,
+    whenGathered: queue.whenGathered,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
     /** Rejects the calls that wait, ends the signer threads and forgets the keys. */
     async close(): Promise<void> {
