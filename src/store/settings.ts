@@ -20,14 +20,14 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 /** SQL for the revision. Triggers raise it with each change of settings, partners, credentials and signing keys. */
 export const selectRevisionSql = "SELECT value FROM revision WHERE id = 1";
 
-/** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
+/** Settings whose values the list of changes shows, because they are short, not encrypted and not personal. */
 const shown = [...namesOfLoggedSettings, holdWebhooksSettingName];
-/** Settings that the program itself writes; they are not listed among an operator's changes. */
+/** Settings that the program writes without an operator, so that the list of changes leaves them out. */
 const ownNotes = [issuerIsSetSettingName, retentionMacSettingName, unreadableCertificateSettingName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
-/** Settings by name, and their revision. @param acting who is recorded as the author of changes */
+/** Creates the store of settings and of the revision. @param acting the recorded author of changes */
 export function createSettingsStore(driver: Driver, acting = serviceActor) {
   const recorded = createChangeRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
@@ -46,7 +46,7 @@ export function createSettingsStore(driver: Driver, acting = serviceActor) {
         await tx.finish([...changed.map((setting) => bind(upsert, setting)), ...records]);
       });
     },
-    /** Writes a value if the setting has none. @returns the stored value, perhaps of another process */
+    /** Writes a value if the setting has none. @returns the stored value, which another process may have written */
     async writeFirst(name: string, value: string) {
       const select = bind("SELECT value FROM settings WHERE name = ?", [name]);
       const [, [row] = []] = await driver.batch([bind(insertFirst, [name, value]), select]);
@@ -64,7 +64,7 @@ const valuesByName = (rows: readonly Row[]) =>
   new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
 
 /**
- * Requires that the configuration has not changed since the caller was authenticated (decision D4.8).
+ * Requires that the configuration has not changed since the caller's authentication (decision D4.8).
  * @param revision of the configuration that authenticated the caller
  * @throws ConflictError
  */
