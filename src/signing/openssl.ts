@@ -9,14 +9,14 @@ import { minGroupSize } from "./queue.ts";
 export type OpensslOptions = {
   /** Path of OpenSSL's library. If undefined, it is looked for where distributions install it. */
   readonly library?: string | undefined;
-  /** If undefined, crypto_mb is not used. `isInsisted`: it is used even if slower, and if it cannot be, that is an error. */
+  /** If undefined, crypto_mb is not used. With `isInsisted`, a slower one is used, and an unusable one is an error. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 
 /** A private key in OpenSSL, and also in crypto_mb if crypto_mb supports it. */
 type OpensslKey = { readonly loaded: LibcryptoKey; lanes: CryptoMbKey | null };
 
-/** crypto_mb is used only if eight signatures take it at most this share of OpenSSL's time; usually they take half. */
+/** crypto_mb is used only if it makes eight signatures in at most this share of OpenSSL's time, usually a half. */
 const maxPart = 0.8;
 
 /** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
@@ -61,7 +61,7 @@ function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | n
   }
 }
 
-/** Loads a key into crypto_mb. @returns null if crypto_mb does not support it, or signs otherwise than OpenSSL */
+/** Loads a key into crypto_mb. @returns null if crypto_mb does not support the key, or OpenSSL's signature differs */
 function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LibcryptoKey): CryptoMbKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
   const [made] = lanes?.sign([selfTestHash]) ?? [];
@@ -84,7 +84,7 @@ export function signHashes(key: OpensslKey, hashes: readonly Uint8Array[]): Uint
   return hashes.map(key.loaded.sign);
 }
 
-/** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error if it is insisted on */
+/** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error instead, if `isInsisted` */
 async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, singleMs: number) {
   const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {
@@ -100,7 +100,7 @@ async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, sin
   }
 }
 
-/** Tests OpenSSL, or each lane of crypto_mb. @returns the milliseconds of one signature, or of one call of crypto_mb */
+/** Tests OpenSSL, or each lane of crypto_mb if given. @returns the milliseconds of one signature, or of one group */
 async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
   const key = loadKey(copyTestKey(), libcrypto, cryptoMb);
   let lane = 0;
@@ -126,7 +126,7 @@ const pkcs1Padding = 1;
 /** The length of the longest signature: OpenSSL accepts RSA keys of up to 16,384 bits. */
 const outputBytes = 16_384 / 8;
 
-/** The path of OpenSSL 3 in the folders of Linux distributions; undefined if it is not installed. */
+/** Finds OpenSSL 3 in the folders of Linux distributions. @returns undefined if it is not installed */
 export const findLibcrypto = () => findCLibrary("libcrypto.so.3");
 
 const functions = {
