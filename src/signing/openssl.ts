@@ -9,7 +9,7 @@ import { minGroupSize } from "./queue.ts";
 export type OpensslOptions = {
   /** Path of OpenSSL's library. If undefined, it is looked for where distributions install it. */
   readonly library?: string | undefined;
-  /** If undefined, crypto_mb is not used. With `isInsisted`, a slower one is used, and an unusable one is an error. */
+  /** If undefined, crypto_mb is not used. `isInsisted`: use it even if it is slower, and fail if it is unusable. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 

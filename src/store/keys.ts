@@ -9,7 +9,7 @@ import { bytesOrNull, integer, integerOrNull, tableOf, text } from "./driver/row
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
  * SQL that retires the active key. Verifiers refuse envelopes dated after `retired_at`, so it is not before the key's
- * last attestation. That one is among the newest 20,000, because the service signs with the key until this commit.
+ * last attestation, which is among the newest 20,000, because the service signs with the key until this commit.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000

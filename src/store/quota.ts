@@ -25,7 +25,7 @@ export function createQuotaStore(driver: Driver, commit: GroupCommit) {
     },
     /**
      * Charges a refused or replayed call to the minute's quota, and not to the day's.
-     * @param revision of the configuration that authenticated the call
+     * @param revision the configuration's revision when the call was authenticated
      * @returns the use of both windows; null, without a charge, if the minute's quota is used up or the revision is old
      */
     chargeMinute: (charge: QuotaCharge, revision: number) =>

@@ -65,7 +65,7 @@ const valuesByName = (rows: readonly Row[]) =>
 
 /**
  * Requires that the configuration has not changed since the caller's authentication (decision D4.8).
- * @param revision of the configuration that authenticated the caller
+ * @param revision the configuration's revision when the caller was authenticated
  * @throws ConflictError
  */
 export async function requireRevision(tx: Transaction, revision: number): Promise<void> {

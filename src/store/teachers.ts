@@ -31,7 +31,7 @@ const isLoaded = `EXISTS (SELECT 1 FROM teachers)
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** Makes SQL that joins JSON texts to one array, without parsing them. Each row costs time in the native driver. */
+/** Makes SQL that joins JSON texts into one array, without parsing them. Each row costs time in the native driver. */
 const jsonArray = (item: string) => `'[' || coalesce(group_concat(${item}, ','), '') || ']'`;
 
 /**

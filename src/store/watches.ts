@@ -19,8 +19,8 @@ export type WatchStore = ReturnType<typeof createWatchStore>;
 export function createWatchStore(driver: Driver) {
   return {
     /**
-     * Adds and removes registration numbers, all or none. A number that is already watched, or not watched, is ignored.
-     * @param revision of the configuration that authenticated the caller; undefined for an operator
+     * Adds and removes registration numbers, all or none. Numbers that are already on or off the list are ignored.
+     * @param revision the configuration's revision when the caller was authenticated; undefined for an operator
      * @throws ConflictError if the configuration has changed; nothing is changed then
      * @returns how many numbers the partner then watches; null, without a change, if that would exceed its limit
      */

@@ -82,7 +82,7 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. It needs as many values each time: missing values would be those of an earlier call. */
+    /** Runs one statement. All its calls need the same number of values: missing ones would be an earlier call's. */
     all(sql: string, args: readonly SqlValue[] = []): Row[] {
       const values = args.map(makeBindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
