@@ -17,14 +17,14 @@ export type OpensslOptions = {
 type OpensslKey = { readonly loaded: LibcryptoKey; lanes: CryptoMbKey | null };
 
 /** crypto_mb is used only if it makes eight signatures in at most this share of OpenSSL's time, usually a half. */
-const maxPart = 0.8;
+const maxShare = 0.8;
 
 /** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
 export async function openOpenssl(options: OpensslOptions): Promise<HashSigner> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
-  const signatureMs = await prove(libcrypto, null);
+  const signatureMs = await testEngine(libcrypto, null);
   const cryptoMb = await chooseCryptoMb(options, libcrypto, signatureMs);
   const keys = new Map<string, OpensslKey>();
   return {
@@ -90,8 +90,8 @@ async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, sin
   try {
     if (file === undefined) throw new Error("there is no libcrypto_mb.so.11 on this machine");
     const cryptoMb = await openCryptoMb(file);
-    const groupMs = await prove(libcrypto, cryptoMb);
-    if (!isInsisted && groupMs > maxPart * laneCount * singleMs) throw new Error("it is hardly faster here");
+    const groupMs = await testEngine(libcrypto, cryptoMb);
+    if (!isInsisted && groupMs > maxShare * laneCount * singleMs) throw new Error("it is hardly faster here");
     return cryptoMb;
   } catch (error) {
     if (isInsisted) throw error;
@@ -101,7 +101,7 @@ async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, sin
 }
 
 /** Tests OpenSSL, or each lane of crypto_mb if given. @returns the milliseconds of one signature, or of one group */
-async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
+async function testEngine(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
   const key = loadKey(copyTestKey(), libcrypto, cryptoMb);
   let lane = 0;
   const signInNextLane = () => {

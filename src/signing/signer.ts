@@ -25,9 +25,9 @@ export type SignerOptions = Pick<OpensslOptions, "library"> & {
 export type ServiceSigner = Awaited<ReturnType<typeof openSigner>>;
 
 /** WebCrypto is chosen only if OpenSSL takes more than this multiple of WebCrypto's time, which is measured roughly. */
-const tolerance = 1.1;
+const maxTimeRatio = 1.1;
 /** The most signatures that WebCrypto has at a time, for each core. Further ones wait in our queue, by priority. */
-const perCore = 4;
+const signaturesPerCore = 4;
 
 /**
  * Opens a service's signer with an engine that has passed the known-answer test, and logs which engine `auto` chose.
@@ -120,7 +120,7 @@ function runtimeHelpers(engine: Engine): SigningHelper[] {
       }
     },
   };
-  return new Array(cores * perCore).fill(helper);
+  return new Array(cores * signaturesPerCore).fill(helper);
 }
 
 /** The chosen engine. `inPlace` signs in the calling thread; it is null for WebCrypto, which cannot. */
@@ -145,7 +145,7 @@ async function openEngine({ engine, library }: SignerOptions, file: string | und
 async function choose(openssl: HashSigner | string): Promise<Choice> {
   const webCrypto = await openWebCrypto().catch(messageOf);
   const isFaster = (one: HashSigner) =>
-    typeof webCrypto === "string" || one.signatureMs <= webCrypto.signatureMs * tolerance;
+    typeof webCrypto === "string" || one.signatureMs <= webCrypto.signatureMs * maxTimeRatio;
   if (typeof openssl === "object" && isFaster(openssl)) {
     log.info("signing with OpenSSL", { detail: openssl.description });
     return withOpenssl(openssl);

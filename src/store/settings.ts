@@ -23,7 +23,7 @@ export const selectRevisionSql = "SELECT value FROM revision WHERE id = 1";
 /** Settings whose values the list of changes shows, because they are short, not encrypted and not personal. */
 const shown = [...namesOfLoggedSettings, holdWebhooksSettingName];
 /** Settings that the program writes without an operator, so that the list of changes leaves them out. */
-const ownNotes = [issuerIsSetSettingName, retentionMacSettingName, unreadableCertificateSettingName];
+const unlistedSettings = [issuerIsSetSettingName, retentionMacSettingName, unreadableCertificateSettingName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
@@ -41,7 +41,7 @@ export function createSettingsStore(driver: Driver, acting = serviceActor) {
       return driver.write(async (tx) => {
         const before = valuesByName(await tx.query(selectNamed, [JSON.stringify(Object.keys(values))]));
         const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
-        const listed = changed.filter(([name]) => !ownNotes.includes(name));
+        const listed = changed.filter(([name]) => !unlistedSettings.includes(name));
         const records = listed.map(([name, value]) => recordedSetting(name, value));
         await tx.finish([...changed.map((setting) => bind(upsert, setting)), ...records]);
       });
