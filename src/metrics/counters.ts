@@ -12,7 +12,7 @@ import { makeHistogram, recordDuration } from "./durations.ts";
 /** The kind of a request: a public lookup, a call that needs a partner's credential, or anything else. */
 export type TrafficKind = "public" | "partner" | "other";
 
-/** A route with its kind of traffic; requests of a route without one are counted under the route `other`. */
+/** A route with its kind of traffic. Requests of a route without a kind are counted under the route `other`. */
 type CountedRoute = { readonly path: string; readonly traffic?: TrafficKind };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
@@ -26,7 +26,7 @@ const durationBounds = Array.from({ length: 17 }, (_, step) => 0.000125 * 2 ** s
 const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const methods = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"];
 
-/** Every metric, read from the tables of data/help/metrics.md: so `/metrics` and the manual describe them alike. */
+/** Every metric, read from the tables of data/help/metrics.md, so that `/metrics` and the manual use the same words. */
 export const metricFamilies = [...manual.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
   ([, name = "", type = "", labels = "", help = ""]) => ({
     ...{ name, type, help, labelNames: labels.match(/\w+/g) ?? ([] as string[]) },
@@ -55,18 +55,18 @@ const newRoute = (traffic: TrafficKind) => ({ traffic, durations: makeHistogram(
 
 export type IntervalCounts = ReturnType<typeof newInterval>;
 
-/** Starts an interval. @param signingPeak the signatures that callers wait for now; it only rises in the interval */
+/** Starts the counts of an interval. @param signingPeak the signatures that callers wait for at its beginning */
 const newInterval = (signingPeak: number) => ({
   durations: { public: makeHistogram(), partner: makeHistogram(), other: makeHistogram() },
   ...{ refused: 0, failed: 0, delivered: 0, undelivered: 0 },
   ...{ signatures: 0, signingPeak, commits: 0, writes: 0 },
-  /** How late the event loop ran a timer at most, in milliseconds. */
+  /** The longest delay of a timer by the event loop, in milliseconds. */
   lagMs: 0,
 });
 
 export type Counters = ReturnType<typeof createServiceCounters>;
 
-/** Makes the counters of this process. @param table the routes; each one that has a traffic is counted separately */
+/** Makes the counters of this process. @param table the routes; each with a kind of traffic is counted separately */
 export function createServiceCounters(table: readonly CountedRoute[]) {
   const other = newRoute("other");
   const routes = new Map([["other", other]]);
@@ -104,7 +104,7 @@ export function createServiceCounters(table: readonly CountedRoute[]) {
     },
     answered: (operation: string, status: string, teachers = 1) =>
       answers.inc({ operation, status }, teachers),
-    /** Counts the signatures of a call, as made or failed when `made` settles; until then they are under way. */
+    /** Counts a call's signatures as under way until `made` settles, and then as made or failed. */
     signing(count: number, made: Promise<unknown>): void {
       underWay += count;
       interval.signingPeak = Math.max(interval.signingPeak, underWay);
@@ -169,7 +169,7 @@ export function makeCountingSigner(signer: Signer, counters: Counters): Signer {
   };
 }
 
-/** Wraps a store to count answers when they are stored: from then on they may be sent. */
+/** Wraps a store, so that it counts each answer when it is stored. Only a stored answer may be sent. */
 export function makeCountingStore(store: AttestationStore, { answered }: Counters): AttestationStore {
   return {
     ...store,
@@ -179,7 +179,7 @@ export function makeCountingStore(store: AttestationStore, { answered }: Counter
       const { attestations, people = [], read } = call;
       for (const { operation, status } of attestations)
         if (status !== statementStatus) answered(operation, status);
-        // A statement is counted once for each teacher that it covers, and also for those who were not found.
+        // These teachers of a statement's list were not found. The loop below counts the others.
         else answered("roster", "NOT_FOUND", read.length - people.length);
       for (const { status } of people) answered("roster", status);
       return stored;
@@ -195,7 +195,7 @@ export function makeCountingLookup(lookup: PublicLookup, { answered }: Counters)
   };
 }
 
-/** Wraps an outbox to count attempts, except one whose lease another sender has taken over. */
+/** Wraps an outbox, so that it counts each attempt, unless another sender has taken over the delivery's lease. */
 export function makeCountingOutbox(outbox: Outbox, { attempted }: Counters): Outbox {
   return {
     ...outbox,

@@ -21,7 +21,7 @@ export type MetricsSources = {
   readonly startedAt: number;
   /** The name and version of the engine that signs. */
   readonly signingEngine: () => string;
-  /** The running and the died signer threads; `lastDeathAt` is null if none has died. */
+  /** How many signer threads run, and how many died. `lastDeathAt` is null if none died. */
   readonly signers: () => Readonly<{ running: number; deaths: number; lastDeathAt: number | null }>;
   /** By how many milliseconds this machine's clock is ahead of the database's. */
   readonly clockAheadMs: () => number;
@@ -37,7 +37,7 @@ export async function readMetrics<S extends MetricsSources>({ readings, configur
   return { ...rest, ...read, totals, snapshot: configuration.current(), now: clock.now() };
 }
 
-/** `/metrics` shows the longest lag of this time: Prometheus scrapes every 15 seconds, so that it misses none. */
+/** `/metrics` shows the longest lag of the last 16 s, so Prometheus, which scrapes every 15 s, misses none. */
 const lagWindowMs = 16_000;
 
 const lossLabels = {
@@ -85,7 +85,7 @@ const readers: Readonly<Record<string, Reader>> = {
   tvs_teachers({ readings }) {
     if (readings === null) return null;
     const { total, active, byLicenseStatus } = readings.teachers;
-    // Inactive teachers have no licence, and are not counted: the metric is about active teachers.
+    // NOT_FOUND also counts the inactive teachers, who are not part of this metric.
     const missed = byLicenseStatus.NOT_FOUND - (total - active);
     return byLabel("status", { ...byLicenseStatus, NOT_FOUND: missed });
   },
@@ -131,7 +131,7 @@ function ofQuotas(figure: "used" | "limit"): Reader {
     );
 }
 
-/** Makes a reader of the evidence log. It has no value until the database has been read and the log has begun. */
+/** Makes a reader of the evidence log. It gives no value until the database has been read and the log has begun. */
 function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Reader {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }

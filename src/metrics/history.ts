@@ -7,7 +7,7 @@ export type TrafficHistory = ReturnType<typeof startHistory>;
 
 export const historyIntervalMs = 2_000;
 export const maxHistoryPoints = 450;
-/** The percentiles that the console writes as text are those of the last 150 points, five minutes. */
+/** The console's written percentiles are those of the last 150 points, which are five minutes. */
 const percentilePoints = 150;
 
 /** Records a point of the console's charts every two seconds, and keeps those of the last quarter of an hour. */

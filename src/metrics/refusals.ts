@@ -6,7 +6,7 @@ export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
 
 const minuteMs = 60_000;
 const recentMinutes = 15;
-/** The most pairs of partner and API key that are counted separately; further keys of a partner are counted together. */
+/** The most pairs of partner and API key that are counted separately. A partner's further keys are counted together. */
 const maxCallers = 10_000;
 
 /** How often an error code was answered: since the start, and in each of the last minutes. */
@@ -21,7 +21,7 @@ const newCaller = (partnerId: string | null, keyId: string | null) => ({
   lastAt: 0,
 });
 
-/** Makes the counter of calls that are refused: a partner's, with a status 4xx, and those without a valid credential. */
+/** Makes the counter of refused calls: partners' calls answered with 4xx, and calls without a valid credential. */
 export function createRefusalCounter(clock: { now(): number }) {
   const callers = new Map<string, Caller>();
   const metric = createMetricCounter("tvs_calls_refused_total");

@@ -9,7 +9,7 @@ export const laneCount = 8;
 export type CryptoMb = Awaited<ReturnType<typeof openCryptoMb>>;
 export type CryptoMbKey = ReturnType<typeof createEightfoldKey>;
 
-/** The path of Intel's crypto_mb library in the folders of Linux distributions; undefined if it is not installed. */
+/** Finds Intel's crypto_mb library in the folders of Linux distributions. @returns undefined if it is not installed */
 export const findCryptoMb = () => findCLibrary("libcrypto_mb.so.11");
 
 /** Whether Linux reports that the processor has AVX-512 IFMA, the instructions that crypto_mb needs. */
@@ -27,9 +27,9 @@ const functions = {
   mbx_RSA_private_crt_Method: { args: ["i32"], returns: p },
   mbx_RSA_pub65537_Method: { args: ["i32"], returns: p },
   mbx_RSA_Method_BufSize: { args: [p], returns: "i32" },
-  // Eight pointers each to input, output, p, q, dp, dq and 1/q; then the key's bits, the method and scratch memory.
+  // Arrays of eight pointers to inputs, outputs, p, q, dp, dq and 1/q; then the key's bits, method and scratch memory.
   mbx_rsa_private_crt_mb8: { args: [p, p, p, p, p, p, p, "i32", p, p], returns: "u32" },
-  // Eight pointers each to input, output and n; then the key's bits, the method and scratch memory.
+  // Arrays of eight pointers to inputs, outputs and moduli; then the key's bits, the method and scratch memory.
   mbx_rsa_public_mb8: { args: [p, p, p, "i32", p, p], returns: "u32" },
 } as const;
 
@@ -41,11 +41,11 @@ const publicExponent = [1, 0, 1];
 /** Opens Intel's crypto_mb in this thread. @throws Error if it cannot be loaded, or the processor lacks AVX-512 IFMA */
 export async function openCryptoMb(file: string) {
   const library = await openCLibrary(file, functions);
-  // Comes first: on a processor without AVX-512 IFMA, crypto_mb's other functions would crash the process.
+  // This check is first: without AVX-512 IFMA, crypto_mb's other functions would crash the process.
   if (library.functions.mbx_is_crypto_mb_applicable(0) === 0)
     throw new Error("this processor has no AVX-512 IFMA");
   return {
-    /** @returns null if crypto_mb does not support the key's size, public exponent or number of primes */
+    /** Loads a key. @returns null if crypto_mb does not support its size, public exponent or number of primes */
     loadKey(pkcs8: Uint8Array) {
       const numbers = readNumbers(pkcs8);
       const methods = numbers && methodsFor(library, numbers.n.length * 8);
@@ -80,7 +80,7 @@ function readNumbers(pkcs8: Uint8Array) {
   return { n: turned(n, bytes), crt: [p, q, dp, dq, qInv].map((number) => turned(number, bytes / 2)) };
 }
 
-/** Reads the contents of consecutive DER values (X.690, 8.1), without a positive number's leading zero byte. */
+/** Reads the contents of consecutive DER values (X.690, 8.1), without the leading zero byte of a positive number. */
 function derValues(der: Uint8Array): Uint8Array[] {
   const values: Uint8Array[] = [];
   for (let at = 1; at < der.length; at++) {
@@ -127,17 +127,17 @@ function createEightfoldKey(
   return {
     /**
      * Signs up to {@link laneCount} SHA-256 hashes (RSASSA-PKCS1-v1_5, RFC 8017, 8.2).
-     * @returns null if one is wrong: an error in the CRT arithmetic would reveal the key (Boneh, DeMillo and Lipton, 1997)
+     * @returns null if a signature is wrong: an error in CRT arithmetic would reveal the key (Boneh et al., 1997)
      */
     sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
-      // Unused lanes still hold hashes of earlier calls; they sign those again, and the results are dropped.
+      // An unused lane signs the hash of an earlier call again, and its signature is dropped.
       for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashBytes);
       const isRight = compute();
       const made = hashes.map((_, lane) => signatures.slice(lane * bytes, (lane + 1) * bytes));
       overwrite([signatures, recovered, scratch]);
       return isRight ? made : null;
     },
-    /** Overwrites the key's numbers. This closure also keeps their arrays alive, which the pointers to them do not. */
+    /** Overwrites the key's numbers. This closure also keeps their arrays in memory, which pointers do not. */
     free: () => overwrite([numbers.n, ...numbers.crt, scratch]),
   };
 }
@@ -146,7 +146,7 @@ function overwrite(parts: readonly Uint8Array[]): void {
   for (const part of parts) part.fill(0);
 }
 
-/** Makes each lane's padded message, which lacks only the hash. */
+/** Makes the padded message of each lane, in which only the hash is missing. */
 function paddedMessages(bytes: number): Uint8Array<ArrayBuffer> {
   const messages = fixedBytes(laneCount * bytes).fill(0xff);
   for (let start = 0; start < messages.length; start += bytes) {

@@ -18,7 +18,7 @@ export type Engine = {
   readonly groupSize: number;
   /** Loads a private key, and overwrites `pkcs8` (DER). @throws TvsError SIGNER_UNAVAILABLE, or the runtime's error */
   load(kid: string, pkcs8: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Forgets all keys except these, and overwrites them if their memory is ours. */
+  /** Forgets all keys except these. An engine that holds keys in its own memory overwrites the forgotten keys. */
   keep(kids: ReadonlySet<string>): void;
   /** Signs each message. @returns the signatures in the messages' order @throws TvsError SIGNER_UNAVAILABLE */
   sign(kid: string, messages: readonly SigningInput[]): Uint8Array[] | Promise<Uint8Array[]>;
@@ -29,7 +29,7 @@ export type HashSigner = Omit<Engine, "sign"> & {
   sign(kid: string, messages: readonly Pick<SigningInput, "hash">[]): Uint8Array[];
 };
 
-/** The error if a key id is not among the loaded keys, or a rotation has just removed it. */
+/** Makes the error for a key that is not loaded, perhaps because a rotation has just removed the key. */
 export const noKeyError = () =>
   new TvsError("SIGNER_UNAVAILABLE", "the signing key is not loaded; try again");
 
@@ -48,7 +48,7 @@ const trialCount = 9;
 
 /**
  * Runs the known-answer test of an engine: makes the known signature several times.
- * @returns the milliseconds of the quickest signature: other programs can only make one slower
+ * @returns the time of the quickest signature in milliseconds, because other programs can only slow a signature down
  * @throws Error if a signature is not the known one
  */
 export async function runSelfTest(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {

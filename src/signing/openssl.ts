@@ -9,22 +9,22 @@ import { minGroupSize } from "./queue.ts";
 export type OpensslOptions = {
   /** Path of OpenSSL's library. If undefined, it is looked for where distributions install it. */
   readonly library?: string | undefined;
-  /** If undefined, crypto_mb is not used. `isInsisted`: it is used even if slower, and if it cannot be, that is an error. */
+  /** If undefined, crypto_mb is not used. `isInsisted`: use it even if it is slower, and fail if it is unusable. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 
 /** A private key in OpenSSL, and also in crypto_mb if crypto_mb supports it. */
 type OpensslKey = { readonly loaded: LibcryptoKey; lanes: CryptoMbKey | null };
 
-/** crypto_mb is used only if eight signatures take it at most this share of OpenSSL's time; usually they take half. */
-const maxPart = 0.8;
+/** crypto_mb is used only if it makes eight signatures in at most this share of OpenSSL's time, usually a half. */
+const maxShare = 0.8;
 
 /** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
 export async function openOpenssl(options: OpensslOptions): Promise<HashSigner> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
-  const signatureMs = await prove(libcrypto, null);
+  const signatureMs = await testEngine(libcrypto, null);
   const cryptoMb = await chooseCryptoMb(options, libcrypto, signatureMs);
   const keys = new Map<string, OpensslKey>();
   return {
@@ -61,7 +61,7 @@ function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | n
   }
 }
 
-/** Loads a key into crypto_mb. @returns null if crypto_mb does not support it, or signs otherwise than OpenSSL */
+/** Loads a key into crypto_mb. @returns null if crypto_mb does not support the key, or OpenSSL's signature differs */
 function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LibcryptoKey): CryptoMbKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
   const [made] = lanes?.sign([selfTestHash]) ?? [];
@@ -84,14 +84,14 @@ export function signHashes(key: OpensslKey, hashes: readonly Uint8Array[]): Uint
   return hashes.map(key.loaded.sign);
 }
 
-/** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error if it is insisted on */
+/** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error instead, if `isInsisted` */
 async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, singleMs: number) {
   const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {
     if (file === undefined) throw new Error("there is no libcrypto_mb.so.11 on this machine");
     const cryptoMb = await openCryptoMb(file);
-    const groupMs = await prove(libcrypto, cryptoMb);
-    if (!isInsisted && groupMs > maxPart * laneCount * singleMs) throw new Error("it is hardly faster here");
+    const groupMs = await testEngine(libcrypto, cryptoMb);
+    if (!isInsisted && groupMs > maxShare * laneCount * singleMs) throw new Error("it is hardly faster here");
     return cryptoMb;
   } catch (error) {
     if (isInsisted) throw error;
@@ -100,8 +100,8 @@ async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, sin
   }
 }
 
-/** Tests OpenSSL, or each lane of crypto_mb. @returns the milliseconds of one signature, or of one call of crypto_mb */
-async function prove(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
+/** Tests OpenSSL, or each lane of crypto_mb if given. @returns the milliseconds of one signature, or of one group */
+async function testEngine(libcrypto: Libcrypto, cryptoMb: CryptoMb | null) {
   const key = loadKey(copyTestKey(), libcrypto, cryptoMb);
   let lane = 0;
   const signInNextLane = () => {
@@ -126,7 +126,7 @@ const pkcs1Padding = 1;
 /** The length of the longest signature: OpenSSL accepts RSA keys of up to 16,384 bits. */
 const outputBytes = 16_384 / 8;
 
-/** The path of OpenSSL 3 in the folders of Linux distributions; undefined if it is not installed. */
+/** Finds OpenSSL 3 in the folders of Linux distributions. @returns undefined if it is not installed */
 export const findLibcrypto = () => findCLibrary("libcrypto.so.3");
 
 const functions = {

@@ -6,11 +6,11 @@ import type { Engine, SigningInput } from "./engine.ts";
 type Call = {
   readonly kid: string;
   readonly inputs: readonly string[];
-  /** Signatures of single checks are made before those of batches. */
+  /** The queue signs single checks before batches (`bulk`). */
   readonly kind: "single" | "bulk";
   readonly signatures: string[];
   readonly settled: PromiseWithResolvers<string[]>;
-  /** How many signatures a thread has begun or made, in the order of the inputs, and how many are not yet made. */
+  /** How many signatures a thread has begun or made, in the order of the inputs; and how many are not made yet. */
   taken: number;
   left: number;
 };
@@ -18,9 +18,9 @@ type Call = {
 /** Signatures with one key that a thread makes in one call of its engine. */
 type Group = { readonly kid: string; readonly jobs: { readonly call: Call; readonly index: number }[] };
 
-/** While single checks and batches wait, every fourth signature is a batch's, so that batches are not starved. */
+/** While single checks and batches both wait, every fourth signature is a batch's, so that batches do not starve. */
 const bulkEvery = 4;
-/** From so many unmade signatures of batches on, the threads stay busy while a commit waits for the next batches. */
+/** With this many unmade signatures of batches, the threads stay busy while a commit waits for the next batches. */
 const deepQueue = 256;
 
 /** Keeps the calls that wait for signatures: single checks and batches, each in the order of their arrival. */
@@ -50,7 +50,7 @@ function createCalls() {
       untaken += length;
       return settled.promise;
     },
-    /** Takes up to `size` signatures that no thread has begun, all with the first one's key. */
+    /** Takes up to `size` signatures that no thread has begun, all with the key of the first. */
     take(size: number): Group {
       const kid = next()?.kid ?? "";
       const jobs: Group["jobs"] = [];
@@ -72,7 +72,7 @@ function createCalls() {
         call.settled.resolve(call.signatures);
       }
     },
-    /** Rejects whole calls, and drops those of their signatures that no thread has begun. */
+    /** Rejects calls, and drops their signatures that no thread has begun. */
     fail(calls: Iterable<Call>, error: unknown): void {
       for (const call of calls) {
         if (!open.delete(call)) continue;
@@ -93,9 +93,9 @@ export type SignedGroup = { readonly signatures: readonly Uint8Array[]; readonly
 export type SigningHelper = {
   /** The most signatures in one group. */
   readonly groupSize: number;
-  /** How many groups it may have at a time; 0 while it cannot sign. */
+  /** How many groups the helper can have at a time; 0 while the helper cannot sign. */
   slots(): number;
-  /** @throws Error if it could not sign; the queue then signs the group in its own thread, if it can */
+  /** Signs a group. @throws Error if it cannot; the queue then signs the group in its own thread, if it has one */
   sign(kid: string, messages: readonly SigningInput[]): Promise<SignedGroup>;
 };
 
@@ -103,7 +103,7 @@ export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
   readonly helpers: readonly SigningHelper[];
   /** Signs in the queue's own thread; null if only helpers sign. */
   readonly inPlace: ((kid: string, messages: readonly SigningInput[]) => Uint8Array[]) | null;
-  /** How many threads make signatures now. A thread that has not started, or cannot, shortens no wait. */
+  /** How many threads can sign now. A thread that has not started yet does not shorten a call's wait. */
   parallel(): number;
 };
 
@@ -111,16 +111,16 @@ export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
 export const minGroupSize = 4;
 /** A call is refused if its first signature would begin later than this, in milliseconds. */
 const waitAtMostMs = 2_000;
-/** The weight of a new measurement in the average; `outlier` times the average caps it, because the machine may pause. */
+/** The weight of a new time in the average. A time counts as at most `outlier` averages: the machine may pause. */
 const [weight, outlier] = [1 / 16, 4];
 
 /**
- * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The others, and one that waits alone,
- * are made in the queue's own thread ("in place"): one group in each turn of the event loop, which also has to serve I/O.
+ * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The rest, and a signature that waits
+ * alone, are made in the queue's own thread ("in place"), one group in each turn of the event loop.
  */
 export function createSigningQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();
-  const hands = helpers.map((helper) => ({ helper, groups: 0, signatures: 0 }));
+  const states = helpers.map((helper) => ({ helper, groups: 0, signatures: 0 }));
   let averageMs = signatureMs;
   let isScheduled = false;
 
@@ -133,7 +133,7 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
   }
 
   /** Signs a group in place. If only helpers sign, the group's calls fail with `helperError` instead. */
-  function signHere(group: Group, helperError?: unknown): void {
+  function signInPlace(group: Group, helperError?: unknown): void {
     const startedAt = performance.now();
     try {
       if (inPlace === null) throw helperError;
@@ -144,44 +144,45 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
     }
   }
 
-  async function handOver(hand: (typeof hands)[number], group: Group): Promise<void> {
-    hand.groups++;
-    hand.signatures += group.jobs.length;
+  async function giveGroup(state: (typeof states)[number], group: Group): Promise<void> {
+    state.groups++;
+    state.signatures += group.jobs.length;
     try {
-      settle(group, await hand.helper.sign(group.kid, messagesOf(group)));
+      settle(group, await state.helper.sign(group.kid, messagesOf(group)));
     } catch (error) {
-      signHere(group, error);
+      signInPlace(group, error);
     }
-    hand.groups--;
-    hand.signatures -= group.jobs.length;
-    handOut(true);
+    state.groups--;
+    state.signatures -= group.jobs.length;
+    giveToHelpers(true);
   }
 
   /**
-   * Gives waiting signatures to the least busy helpers: with `toIdle` even the last ones to idle helpers, otherwise all
-   * but one group. A busy helper gets at most its share of all unmade signatures, so that all threads finish together.
+   * Gives waiting signatures to helpers, first to the helper with the fewest. A helper gets at most its share of all
+   * unmade signatures, so that all threads finish together. The last `groupSize` signatures stay in the queue, but with
+   * `canEmptyQueue` idle helpers get these too.
    */
-  function handOut(toIdle: boolean): void {
-    while (calls.untaken() > (toIdle ? 0 : groupSize)) {
-      const [hand] = hands
+  function giveToHelpers(canEmptyQueue: boolean): void {
+    while (calls.untaken() > (canEmptyQueue ? 0 : groupSize)) {
+      const [state] = states
         .filter(({ helper, groups }) => groups < helper.slots())
         .sort((one, other) => one.signatures - other.signatures);
-      if (hand === undefined) return;
-      const isIdle = toIdle && hand.groups === 0;
+      if (state === undefined) return;
+      const isIdle = canEmptyQueue && state.groups === 0;
       if (!isIdle && calls.untaken() <= groupSize) return;
       const share = (calls.left.single + calls.left.bulk) / parallel();
-      const room = Math.round((share - hand.signatures) / groupSize) * groupSize;
+      const room = Math.round((share - state.signatures) / groupSize) * groupSize;
       if (!isIdle && room < 1) return;
-      void handOver(hand, takeGroup(Math.min(Math.max(1, room), hand.helper.groupSize)));
+      void giveGroup(state, takeGroup(Math.min(Math.max(1, room), state.helper.groupSize)));
     }
   }
 
   function turn(): void {
     isScheduled = false;
     const isAlone = calls.left.single + calls.left.bulk === 1;
-    if (inPlace === null || !isAlone) handOut(true);
+    if (inPlace === null || !isAlone) giveToHelpers(true);
     if (inPlace === null || calls.untaken() === 0) return;
-    signHere(takeGroup(groupSize));
+    signInPlace(takeGroup(groupSize));
     wake();
   }
 
@@ -193,9 +194,9 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
 
   return {
     /**
-     * Signs a call's inputs. A single check is queued behind single checks only, a batch behind all calls (decision D2.9).
+     * Signs a call's inputs. A single check waits only for single checks, a batch for all calls (decision D2.9).
      * @returns the signatures, base64url, in the order of the inputs
-     * @throws TvsError OVERLOADED, before any of the inputs is signed, if the wait would be too long; SIGNER_UNAVAILABLE
+     * @throws TvsError OVERLOADED, before any input is signed, if the wait would be too long; SIGNER_UNAVAILABLE
      */
     async sign(kid: string, inputs: readonly string[], bulk: boolean): Promise<string[]> {
       if (inputs.length === 0) return [];
@@ -203,14 +204,14 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
       if ((before * averageMs) / parallel() > waitAtMostMs)
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       const signatures = calls.add({ kid, inputs, kind: bulk ? "bulk" : "single" });
-      handOut(false);
+      giveToHelpers(false);
       // wake() schedules turn() by setImmediate: all calls of this turn of the event loop are queued before it runs.
       wake();
       return signatures;
     },
-    /** @returns a promise that resolves when all calls that wait now are settled; undefined if none waits */
+    /** Waits until all calls that wait now are settled. @returns undefined if no call waits */
     whenSettled: () => settled(calls.open()),
-    /** The same for the calls for which a commit should wait: single checks, and batches if many of them wait. */
+    /** Does the same for the calls for which a commit should wait: single checks, and batches if many of them wait. */
     whenGathered() {
       const isDeep = calls.left.bulk >= deepQueue;
       return settled(calls.open().filter(({ kind }) => kind === "single" || isDeep));

@@ -14,7 +14,7 @@ import { createSignerThreads, type SignerThreadOptions } from "./threads.ts";
 
 export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
-  /** `auto` chooses OpenSSL, with crypto_mb for groups, unless OpenSSL fails the known-answer test or is slower. */
+  /** `auto` chooses OpenSSL, with crypto_mb for groups, or WebCrypto if OpenSSL fails its test or is slower. */
   readonly engine: SigningEngineChoice;
   /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
   readonly cryptoMbFile?: string | undefined;
@@ -24,10 +24,10 @@ export type SignerOptions = Pick<OpensslOptions, "library"> & {
 
 export type ServiceSigner = Awaited<ReturnType<typeof openSigner>>;
 
-/** WebCrypto is chosen only if OpenSSL takes more than this multiple of its time: the short measurement is inexact. */
-const tolerance = 1.1;
-/** The most signatures for each core that WebCrypto has at a time; the others wait in our queue, by their priority. */
-const perCore = 4;
+/** WebCrypto is chosen only if OpenSSL takes more than this multiple of WebCrypto's time, which is measured roughly. */
+const maxTimeRatio = 1.1;
+/** The most signatures that WebCrypto has at a time, for each core. Further ones wait in our queue, by priority. */
+const signaturesPerCore = 4;
 
 /**
  * Opens a service's signer with an engine that has passed the known-answer test, and logs which engine `auto` chose.
@@ -38,7 +38,7 @@ export async function openSigner(options: SignerOptions) {
   const { engine, inPlace, reason } = await openEngine(options, file);
   /** The active and the pending key of the ring that was loaded last. */
   let keys: readonly SigningKey[] = [];
-  /** The keys of earlier rings, with which calls that wait may have to be signed. */
+  /** The keys of earlier rings, because waiting calls may have to be signed with them. */
   let earlier: readonly SigningKey[] = [];
   const kids = () => new Set(keys.map(({ kid }) => kid));
   const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
@@ -76,13 +76,13 @@ export async function openSigner(options: SignerOptions) {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why `auto` chose WebCrypto instead of OpenSSL; null if it did not. */
     reason,
-    /** Whether `auto` chose OpenSSL, and installing Intel's crypto_mb would make eight signatures at once possible here. */
+    /** Whether `auto` chose OpenSSL, although this processor could make eight signatures together with crypto_mb. */
     lacksCryptoMb:
       engine.name === "openssl" &&
       options.engine === "auto" &&
       file === undefined &&
       canProcessorRunCryptoMb(),
-    /** Loads a ring's active and pending keys, one ring after the other. Other keys go when the calls that wait are signed. */
+    /** Loads a ring's active and pending keys. Other keys are forgotten when the calls that wait now are signed. */
     load: (ring: KeyRing) => inTurn(() => load(ring)),
     async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
       if (!kids().has(kid)) throw noKeyError();
@@ -90,7 +90,7 @@ export async function openSigner(options: SignerOptions) {
     },
     whenGathered: queue.whenGathered,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
-    /** Rejects the calls that wait, ends the signer threads and forgets the keys. */
+    /** Rejects the waiting calls, ends the signer threads and forgets the keys. */
     async close(): Promise<void> {
       queue.close();
       await threads?.close();
@@ -100,7 +100,7 @@ export async function openSigner(options: SignerOptions) {
   };
 }
 
-/** Wraps WebCrypto as helpers of a queue, each of which makes one signature at a time. */
+/** Makes helpers for a queue. By each of them, WebCrypto makes one signature at a time. */
 function runtimeHelpers(engine: Engine): SigningHelper[] {
   const cores = availableParallelism();
   let underWay = 0;
@@ -120,7 +120,7 @@ function runtimeHelpers(engine: Engine): SigningHelper[] {
       }
     },
   };
-  return new Array(cores * perCore).fill(helper);
+  return new Array(cores * signaturesPerCore).fill(helper);
 }
 
 /** The chosen engine. `inPlace` signs in the calling thread; it is null for WebCrypto, which cannot. */
@@ -145,7 +145,7 @@ async function openEngine({ engine, library }: SignerOptions, file: string | und
 async function choose(openssl: HashSigner | string): Promise<Choice> {
   const webCrypto = await openWebCrypto().catch(messageOf);
   const isFaster = (one: HashSigner) =>
-    typeof webCrypto === "string" || one.signatureMs <= webCrypto.signatureMs * tolerance;
+    typeof webCrypto === "string" || one.signatureMs <= webCrypto.signatureMs * maxTimeRatio;
   if (typeof openssl === "object" && isFaster(openssl)) {
     log.info("signing with OpenSSL", { detail: openssl.description });
     return withOpenssl(openssl);

@@ -12,8 +12,8 @@ import type { SignedGroup, SigningHelper } from "./queue.ts";
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
 
-/** A message to a signer thread, which answers each `sign`, in order, with a {@link Reply}. */
-type Order =
+/** A message to a signer thread, which answers each `sign`, in their order, with a {@link SignerReply}. */
+type SignerRequest =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
   /** The SHA-256 hashes to sign with this key in one call, at most eight, one after the other. */
@@ -21,29 +21,26 @@ type Order =
 
 type Message = Pick<SigningInput, "hash">;
 
-/**
- * A message from a signer thread: `ready` once, then each group, its signatures one after the other. The runtime copies
- * one array twice as fast as eight.
- */
-type Reply = "ready" | { readonly signatures: Uint8Array; readonly signatureMs: number };
+/** A message from a signer thread: first `ready`, then for each group its signatures, one after the other. */
+type SignerReply = "ready" | { readonly signatures: Uint8Array; readonly signatureMs: number };
 
 export type SignerThreadOptions = {
   readonly count: number;
   start(data: OpensslOptions): Worker;
   readonly data: OpensslOptions;
   readonly clock: Clock;
-  /** Makes copies of the keys that a new thread loads; they are moved into the thread. */
+  /** Makes copies of the keys for a new thread. The copies' memory moves into the thread. */
   keys(): readonly Key[];
 };
 
-/** The groups that a thread has at a time: two wait, so that it goes on signing while a commit blocks the main thread. */
+/** The groups that a thread has at a time. Two wait, so that the thread signs while a commit blocks the main thread. */
 const groupsOfThread = 3;
-/** The pause between a thread's death and its next start, in milliseconds, in case each start fails. */
+/** The pause between a thread's death and its next start, in milliseconds, because each start may fail. */
 const restartMs = 1_000;
 
 /**
  * Makes signer threads. Each starts only when signatures wait for it, because an idle thread takes 8 MB. A thread that
- * died is started again; the queue itself makes the signatures that the dead thread owed.
+ * died is started again, and the queue itself makes the dead thread's unmade signatures.
  */
 export function createSignerThreads(options: SignerThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
@@ -102,7 +99,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
     return started;
   }
 
-  function hear(reply: Reply): void {
+  function hear(reply: SignerReply): void {
     if (reply === "ready") {
       isReady = true;
       for (const key of keys()) load(key);
@@ -112,16 +109,16 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
     if (count) resolve?.({ ...reply, signatures: cut(reply.signatures, reply.signatures.length / count) });
   }
 
-  const order = (given: Order, moved: ArrayBuffer[] = []) => worker?.postMessage(given, moved);
+  const order = (given: SignerRequest, moved: ArrayBuffer[] = []) => worker?.postMessage(given, moved);
   const load = ([kid, pkcs8]: Key) => order({ kind: "load", kid, pkcs8 }, [pkcs8.buffer]);
 
   return {
     isReady: () => isReady,
     load,
     keep: (kids: Kids) => order({ kind: "keep", kids }),
-    // Large groups, because a message to the thread costs a tenth of a signature.
+    // Groups are large, because a message to the thread costs a tenth of a signature's time.
     groupSize: laneCount,
-    /** Also starts the thread, if it does not run. */
+    /** Starts the thread, if it does not run. @returns how many groups the thread can have at a time */
     slots(): number {
       try {
         if (performance.now() >= mayStartAtMs) worker ??= run();
@@ -143,7 +140,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   };
 }
 
-/** Cuts bytes into parts of `size` bytes. */
+/** Cuts bytes into parts of `size` bytes. Messages have one array, because copying many takes twice as long. */
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
@@ -155,8 +152,8 @@ export async function runSignerThread(data: OpensslOptions): Promise<void> {
   configureLog((line) => process.stderr.write(line), "warning");
   const engine = await openOpenssl(data);
 
-  const reply = (made: Reply) => port.postMessage(made);
-  port.on("message", (order: Order) => {
+  const reply = (made: SignerReply) => port.postMessage(made);
+  port.on("message", (order: SignerRequest) => {
     if (order.kind === "load") return void engine.load(order.kid, order.pkcs8);
     if (order.kind === "keep") return engine.keep(order.kids);
     const startedAt = performance.now();

@@ -12,35 +12,35 @@ import { selectRevisionSql } from "./settings.ts";
 import { formatKeyForJson, isShownSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
 
 /**
- * Stores answered calls in groups. One transaction reads the preconditions of all calls, decides on each call, and
- * writes those whose preconditions hold. No other process writes in between (decision D4.8).
+ * Stores answered calls in groups. One transaction reads the values that the preconditions need, decides on each call,
+ * and writes the calls whose preconditions all hold. No other process can write in between (decision D4.8).
  */
 
-/** What the preconditions of a group are checked against. {@link checkCallPreconditions} adds the calls that it accepts. */
+/** Stored values that decide a group's preconditions. {@link checkCallPreconditions} adds each call that it accepts. */
 export type PreconditionValues = {
   readonly revision: number;
-  /** The present versions of the teachers' records that the calls have read, by id. */
+  /** The stored versions of the teachers' records that the calls read, by the teacher's id. */
   readonly versions: ReadonlyMap<number, number>;
-  /** Keys that named no teacher when a call read them, and name one now ({@link keyName}). */
+  /** The keys under which a call found no teacher although a teacher now has them, as {@link keyName} writes them. */
   readonly taken: ReadonlySet<string>;
-  /** When the answer under an idempotency key was stored, by the key's id in hex. */
+  /** When the answer of each idempotency key was stored (ms since the epoch), by the key's id in hex. */
   readonly answeredAt: Map<string, number>;
-  /** Calls charged to each quota window, by {@link windowName}. */
+  /** The calls charged to each quota window, by {@link windowName}. */
   readonly used: Map<string, number>;
 };
 
-/** The preconditions of storing a call. Each must hold in the transaction that stores it. */
+/** The preconditions for storing a call. Each must hold in the transaction that stores the call. */
 export const callPreconditions = {
-  /** The configuration (settings, partners, credentials, signing keys) is the one that answered the call. */
+  /** The configuration (settings, partners, credentials, signing keys) has not changed since the call was answered. */
   revision: (call, current) => call.revision === current.revision,
-  /** Each teacher's record in the answer still has the version that was read. */
+  /** Each record of a teacher that the call read still has the version that was read. */
   record: ({ read }, { versions }) =>
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
-  /** No teacher has been given an identifier under which the call found nobody. */
+  /** No teacher has got an identifier under which the call found no teacher. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
   day: ({ charge }, current) => hasRoom(charge, "day", current),
-  /** No answer is stored under the call's idempotency key, or that answer has expired. */
+  /** No answer is stored under the call's idempotency key, or the stored answer has expired. */
   idempotency: ({ idempotency }, { answeredAt }) =>
     idempotency === null ||
     (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
@@ -48,7 +48,7 @@ export const callPreconditions = {
 } as const satisfies Record<string, (call: CallCommit, current: PreconditionValues) => boolean>;
 
 /**
- * Decides whether a call may be stored. If so, adds its charge and its idempotency key to `current`.
+ * Decides whether a call may be stored. If so, adds the call's charge and idempotency key to `current`.
  * @param required all preconditions; tests leave one out
  * @returns the first precondition that does not hold; null if all hold
  */
@@ -68,7 +68,7 @@ export function checkCallPreconditions(
   return null;
 }
 
-/** Whether a window has room for the call's charge. A call that costs nothing there needs no room. */
+/** Whether the quota window has room for the call's charge. A charge of 0 needs no room. */
 function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: PreconditionValues): boolean {
   const cost = costOf(charge, kind);
   return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
@@ -83,12 +83,12 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 export const callWriter = makeCallWriter(callPreconditions);
 
-/** Makes the writer of groups of calls. It returns the use of each call's windows; null if the call was not stored. */
+/** Makes the writer of groups of calls. It returns for each call the use of its quota windows; null if not stored. */
 export function makeCallWriter(
   required: Partial<typeof callPreconditions>,
 ): GroupWriter<CallCommit, CallsUsed | null> {
   return {
-    // A person of a statement is two small rows, an attestation is one large row.
+    // An attestation is stored as one large row, a person of a statement as two small rows.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);
@@ -120,7 +120,7 @@ const readTaken = (
   FROM json_each(?) AS one CROSS JOIN teachers
     ON ${teacherKeyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
 
-/** Reads the preconditions of a group of calls in one batch. */
+/** Reads the values that decide a group's preconditions, in one batch. */
 async function readCurrent(tx: Transaction, calls: readonly CallCommit[]): Promise<PreconditionValues> {
   const read = calls.flatMap((call) => call.read);
   const ids = read.flatMap((one) => ("by" in one ? [] : [one.id]));
@@ -175,7 +175,7 @@ function callStatements({ attestations: made, people = [], idempotency }: CallCo
 const setUsed = `INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES (?, ?, ?, ?)
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = excluded.used`;
 
-/** Makes one statement for each charged window, however many calls charged it. */
+/** Makes one statement for each quota window to which calls were charged. */
 function chargeStatements(
   stored: readonly CallCommit[],
   { used }: PreconditionValues,

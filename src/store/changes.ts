@@ -1,4 +1,4 @@
-/** The table of changes. A row is written in the transaction of its change (decision D1.10). */
+/** Records who changed what. The transaction of a change also writes the change's row (decision D1.10). */
 
 import type { ActorAndClock, ChangeDetails, ChangedSubjectKind, RecordedChange } from "../domain/changes.ts";
 import type { Driver, SqlStatement } from "./driver/driver.ts";
@@ -9,7 +9,7 @@ const changes = tableOf<RecordedChange>("changes", readers);
 
 export type Recorder = (change: ChangeDetails) => SqlStatement;
 
-/** Makes a recorder. @param acting is read for each change, so that a command that only reads needs no valid name */
+/** Makes a recorder. @param acting its `actor` is read at a change only, so a read needs no valid operator's name */
 export function createChangeRecorder(acting: ActorAndClock): Recorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });

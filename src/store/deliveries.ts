@@ -5,12 +5,12 @@ import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
 
-/** How much earlier the time of a row with a higher id may be, in ms: clocks of nodes differ by up to a minute. */
+/** A search for deliveries since a time begins this many ms earlier, because nodes' clocks differ by up to a minute. */
 const disorderMs = 120_000;
-/** Rows changed in one commit. With so few rows a call hardly has to wait for the commit. */
+/** The most rows that one commit changes. An API call hardly has to wait for a commit of so few rows. */
 const chunkRows = 1_000;
 
-/** SQL for the reason why nothing is sent to a partner. It needs `partners`, and webhook_endpoints AS `endpoint`. */
+/** SQL for why a partner gets no webhooks, or NULL. It needs `partners`, and `webhook_endpoints` AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
   WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
@@ -32,7 +32,7 @@ const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, 
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints WHERE partner_id = coalesce(?3, partner_id)) LIMIT ?4)
   RETURNING id`;
-/** Finds the next planned attempts. New deliveries (due_at 0) are due and have their whole schedule already. */
+/** Reads a page of pending deliveries without the new ones (`due_at` 0), which are due and have no attempt yet. */
 const nextPending = `SELECT id, due_at, schedule_from < attempts AS is_under_way FROM deliveries
   WHERE state = 'pending' AND partner_id = ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`;
 const makeDue = `UPDATE deliveries SET due_at = min(due_at, ?), schedule_from = attempts
@@ -59,9 +59,9 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** Creates the store that lists and retries deliveries, and marks those of a partner without an endpoint dead. */
+/** Creates the store that lists and retries deliveries, and marks those of a partner without an endpoint as dead. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
-  /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record added to the first */
+  /** Repeats a statement in commits of {@link chunkRows} rows until none is left. @param record for the first commit */
   async function inChunks(sql: string, args: readonly SqlValue[], record: readonly SqlStatement[] = []) {
     let total = 0;
     for (;;) {
@@ -91,7 +91,8 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     },
     /**
      * Makes a pending or dead delivery due now and begins its schedule again.
-     * @param by the partner that owns the delivery, and may also repeat an acknowledged one; undefined for an operator
+     * @param by the asking partner, which must own the delivery and may repeat a delivered one; undefined for an
+     *   operator
      * @throws ConflictError if the configuration has changed; nothing is changed then
      */
     retry(deliveryId: string, now: number, by?: RetryBy) {
@@ -99,7 +100,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         if (by !== undefined) await requireRevision(tx, by.revision);
         const [row] = await tx.query(lookBeforeRetry, [deliveryId]);
         const outcome = retryOutcome(row, now, by);
-        // An unknown, refused or already due delivery stays as it is. Recording each retry of it would fill `changes`.
+        // A retry that changes nothing is not recorded, because repeated retries would fill `changes`.
         if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
         await tx.finish([
           bind(retry, [now, deliveryId]),
@@ -108,13 +109,13 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         return outcome;
       });
     },
-    /** Retries all deliveries that died at or after `since` and whose partner has an endpoint. @returns their number */
+    /** Retries the deliveries that died at or after `since` and whose partner has an endpoint. @returns their number */
     retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
       return inChunks(retryDead, [now, since, partnerId], [record]);
     },
-    /** Makes a partner's pending deliveries due now and begins their schedules again. @returns their number */
+    /** Makes a partner's pending deliveries due now and begins their schedules again. @returns how many it changed */
     async makeDue(partnerId: string, now: number) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
@@ -136,10 +137,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   };
 }
 
-/**
- * Makes the query for the ids of a page. The state is a literal in the SQL: with a parameter SQLite cannot use its
- * partial index.
- */
+/** Makes the query for a page's ids. The state is a literal, because SQLite uses no partial index for a parameter. */
 function pageOf({ state, partnerId, since, before, limit }: domain.DeliveryFilter): SqlStatement {
   const hasIndex = state === "pending" || state === "dead";
   const args: (string | number)[] = [limit];
@@ -177,7 +175,7 @@ function isDue(row: Row, now: number): boolean {
 const delivery = rowReader<domain.Delivery>({
   ...{ id: integer, deliveryId: text, eventId: text, eventType: text, partnerId: text, state: text },
   ...{ attempts: integer, createdAt: integer },
-  // A new delivery has been due since it was made.
+  // A new delivery has `due_at` 0 and is due since it was created.
   dueAt: (row) =>
     text(row, "state") === "pending" ? integer(row, "due_at") || integer(row, "created_at") : null,
   leased: (row) => row.lease !== null,

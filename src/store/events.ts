@@ -1,4 +1,4 @@
-/** Inserts events, the partners that may fetch each event, and their deliveries. No other file inserts events. */
+/** Inserts events, the partners that may fetch each event, and the events' deliveries. No other file inserts events. */
 
 import type { TeacherEvent } from "../domain/events.ts";
 import { bind, makeInserts } from "./driver/driver.ts";
@@ -8,13 +8,13 @@ const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content
 const insertTestDelivery = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
   SELECT ?, id, ?, occurred_at FROM events WHERE event_id = ?`;
 
-/** SQL for a version 7 UUID that has the time of the event's id. */
+/** SQL for a version 7 UUID with the timestamp of the event's id. */
 const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblob(2))), 2) || '-'
   || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
 
 /**
- * SQL: whether a partner has verified the teacher, including by deleted attestations. The `+` makes SQLite search by
- * teacher, because a teacher has few attestations.
+ * SQL condition: the partner has verified the teacher, by attestations that exist or are deleted. The `+` makes SQLite
+ * search by teacher, because a teacher has fewer attestations than a partner.
  */
 const hasVerified = `EXISTS (SELECT 1 FROM attestations
     WHERE attestations.teacher_id = events.teacher_id AND +partner_id = partners.partner_id)
@@ -24,12 +24,12 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** SQL: whether a partner gets the event, by its event filter. A test event has no teacher. */
+/** SQL condition: the partner is enabled and its event filter has the event. A test event, without a teacher, fails. */
 const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(event_filter, '"' || event_type || '"') > 0
   AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
 
-/** SQL for the last inserted events. Events are never deleted, so these have the highest ids. */
+/** SQL condition: the event is one of the last `?` inserted, which have the highest ids: events are never deleted. */
 const areNew = "events.id > (SELECT max(id) FROM events) - ?";
 
 const insertPublished = `INSERT INTO partner_events (partner_id, event, published_at)
@@ -40,7 +40,7 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
   FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partner_events
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
-/** Makes statements that store events, publish them by the event filters, and make deliveries to the endpoints. */
+/** Makes statements that store events, publish each to the partners whose filter has it, and insert its deliveries. */
 export function makeEventStatements(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),

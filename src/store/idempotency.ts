@@ -2,14 +2,14 @@ import type { IdempotencyRecord } from "../domain/idempotency.ts";
 import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, json, rowReader, text } from "./driver/rows.ts";
 
-/** SQL: whether the answer's signing key is compromised. The answer is not replayed then, as if there were none. */
+/** SQL condition: the stored answer's signing key is compromised. The answer then counts as not stored. */
 export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
   VALUES (?, ?, ?, ?, ?, ?)`;
 
-/** Stores an answer, and replaces one that expired or must not be replayed. @param kid the answer's signing key */
+/** Makes the INSERT of an answer. It replaces an expired or compromised one. @param kid the answer's signing key */
 export function makeAnswerInsert(record: IdempotencyRecord, kid: string): SqlStatement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
@@ -27,7 +27,7 @@ export function createIdempotencyStore(driver: Driver) {
       const [row] = await driver.query(sql, [id]);
       return row === undefined ? null : storedRecord(row);
     },
-    /** Deletes at most `limit` records older than `before`. @returns their number */
+    /** Deletes at most `limit` records created before a time, the oldest first. @returns how many it deleted */
     async prune(before: number, limit: number) {
       const sql = `DELETE FROM idempotency WHERE rowid IN
         (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?) RETURNING 1 AS gone`;

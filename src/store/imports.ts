@@ -16,17 +16,17 @@ import { openImportStaging } from "./staging.ts";
 import { applyWrites, storeCheckedWrites } from "./teacher-writes.ts";
 import { createImportTeacherReader } from "./teachers.ts";
 
-/** The page cache during an import, in KiB: the writes go all over the indexes. */
+/** The page cache during an import, in KiB. It is large, because an import writes to all parts of the indexes. */
 const bulkCacheKib = 64_000;
 const usualCacheKib = 4_096;
-/** After how many pages of the WAL a commit runs a checkpoint. An import runs its checkpoints between commits. */
+/** The number of WAL pages at which a commit runs a checkpoint. An import runs checkpoints between its commits. */
 const usualCheckpointPages = 1_000;
-/** How often an import checks for a running service, in milliseconds. A check opens a file. */
+/** The least time between two checks for a running service, in milliseconds. A check opens a file. */
 const pollIntervalMs = 500;
 
 /** An import as stored. Times are milliseconds since the epoch. */
 export type StoredImport = RecordOf<typeof importReaders>;
-/** The state of a running import: the rows up to `applied` are in the register, and `losses` says what they removed. */
+/** The progress of an import. The first `applied` rows are in the register; `losses` counts what these rows removed. */
 export type ImportRun = Pick<
   StoredImport,
   "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
@@ -42,7 +42,7 @@ export function createImportHistory(driver: Driver) {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
     },
-    /** Finds an import, with the rows of each rejection or warning code. A running import has no codes yet. */
+    /** Finds an import, with the number of rows by rejection or warning code. A running import has no codes yet. */
     async find(id: number) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;
@@ -51,7 +51,7 @@ export function createImportHistory(driver: Driver) {
     },
     /** Finds the last import that applied a row. Imports of made-up teachers do not count. */
     lastApplied: () => readLastApplied(driver),
-    /** Adds up the losses of all imports since a time, killed ones included, after the last one with --allow-change. */
+    /** Adds up the losses of all imports since a time, even unfinished ones, back to the last `--allow-change`. */
     async losses(since: number): Promise<LossTotals> {
       const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
       const rows = await driver.query(sql, [since]);
@@ -118,10 +118,10 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     ...createImportHistory(driver),
     openStaging: () => openImportStaging(stagingFolder),
     /**
-     * Plans a chunk, and writes it and the progress in one transaction.
-     * @param plan awaits only the teachers that it gets; it may be called twice
-     * @returns null if another import has begun; nothing is written then. Otherwise the plan, and for how long other
-     *   writers were blocked
+     * Plans a chunk of rows, and writes the chunk and the import's progress in one transaction.
+     * @param plan awaits only methods of its parameter, and may be called twice
+     * @returns the plan, and for how many ms other writers were blocked; null if another import has begun: nothing is
+     *   written
      */
     async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
       { id }: Pick<ImportRun, "id">,
@@ -141,11 +141,11 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       });
       if (planned === null) return null;
       const heldMs = performance.now() - begunAt;
-      // A checkpoint at this point blocks no writer. Without it a service would have to copy the long WAL in a call.
+      // A checkpoint here blocks no writer. Without it, an API call of the service would have to copy the long WAL.
       if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
       return { planned, heldMs };
     },
-    /** Begins an import and abandons an unfinished one. @param start `isSample` for made-up teachers of a sandbox */
+    /** Begins an import and abandons an unfinished one. @param start has `isSample` for a sandbox's made-up teachers */
     begin(
       start: Pick<StoredImport, "file" | "sha256" | "unchanged"> & {
         readonly isSample: boolean;
@@ -165,7 +165,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return { run, abandoned: left === undefined ? null : importRecord(left) };
       });
     },
-    /** Finishes an import. @param end the next import needs its `fields` @returns false if another has begun */
+    /** Finishes an import, unless another import has begun. @returns whether the import was finished */
     finish(
       { id }: Pick<ImportRun, "id">,
       end: Pick<StoredImport, "rejected" | "warnings"> & {
@@ -186,7 +186,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return true;
       });
     },
-    /** Whether a service uses the same database file. */
+    /** Whether a service uses the same database file, as of at most {@link pollIntervalMs} ago. */
     async isBesideService() {
       const at = performance.now();
       if (isFile && at - looked.at > pollIntervalMs) looked = { at, runs: await driver.serviceRunning() };
@@ -210,7 +210,7 @@ function teachersIn(tx: Transaction) {
 
 const importReaders = {
   ...{ id: integer, file: text, sha256: text, startedAt: integer, finishedAt: integerOrNull },
-  /** When another import began before this one was finished; null if none did. */
+  /** When another import began before this import was finished; null if no other import did. */
   abandonedAt: integerOrNull,
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },

@@ -8,16 +8,16 @@ import { bytesOrNull, integer, integerOrNull, tableOf, text } from "./driver/row
 
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
- * SQL that retires the active key. Verifiers refuse attestations from after `retired_at`, so it is not earlier than the
- * key's last attestation, which is among the newest 20,000. The service signs with the key until this commit.
+ * SQL that retires the active key. Verifiers refuse envelopes dated after `retired_at`, so it is not before the key's
+ * last attestation, which is among the newest 20,000, because the service signs with the key until this commit.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
     FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
   WHERE kid = ?2`;
 /**
- * SQL that activates the new key now, not after the old key's last attestation. If a clock was ahead, that attestation
- * is from the future, and until then those of the new key would be refused. The times of two keys may overlap.
+ * SQL that activates the pending key at the present time, so that verifiers accept its next envelopes. If a clock was
+ * ahead, the old key is retired at a later time, and the times of the two keys overlap.
  */
 const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
 const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
@@ -45,7 +45,7 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
   const activated = (kid: string, at: number) => [bind(promote, [at, kid]), ofKey(kid, "activated")];
 
-  /** Changes the ring by the statements of `changeOf`. @returns false if `changeOf` gives null: the ring has changed */
+  /** Changes the ring by the statements of `changeOf`. @returns false if these are null: the ring has changed */
   function change(changeOf: (ring: Ring) => readonly SqlStatement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);
@@ -69,14 +69,14 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
       const rows = await driver.query("SELECT * FROM signing_keys ORDER BY created_at, kid");
       return rows.map((row) => signingKey(signingKeys.read(row)));
     },
-    /** Stores the first keys. Of two first commands, both use the keys of one. @returns whether the ring was empty */
+    /** Stores a register's first keys, unless another process has stored keys. @returns whether the ring was empty */
     create: (active: SigningKey, pending: SigningKey) =>
       change((ring) =>
         ring.active === null && ring.pending === null
           ? [...inserted(active), ...inserted(pending), bind(beginRevision)]
           : null,
       ),
-    /** Activates the pending key and adds the next one. @throws TvsError REFUSED after another rotation */
+    /** Activates the pending key and adds the next pending key. @throws TvsError REFUSED if the ring has changed */
     rotate: ({ active, pending, next, at }: Rotation) =>
       requireChange((ring) => {
         if (ring.active !== active || ring.pending !== pending) return null;
@@ -90,7 +90,7 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
           ? [bind(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
           : null,
       ),
-    /** Marks a key as compromised. If it was active or pending, the same commit adds `next` as the pending key. */
+    /** Marks a key as compromised. If the key was active or pending, the same commit adds `next` as the pending key. */
     compromise: ({ kid, since, at, next }: Compromise) =>
       requireChange(({ active, pending }) => {
         const detail = `since ${isoTime(since)}`;

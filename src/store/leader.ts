@@ -2,29 +2,29 @@ import { TvsError } from "../domain/errors.ts";
 import type { Driver, Row, Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** How long the leader's lease lasts, in ms. If the leader is killed, another node leads within this time. */
+/** The length of the leader's lease, in ms. If the leader is killed, another node leads within this time. */
 export const leaseMs = 15_000;
 
-/** SQL for the database's time in ms since the epoch, because the clocks of the nodes may differ. */
+/** SQL for the time of the database's clock, in ms since the epoch. The clocks of the nodes may differ. */
 const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 const select = `SELECT holder, expires_at, ${databaseNow} AS now FROM leader`;
 const leaderTable = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'leader'";
 
-/** Reads the clock of a libSQL server. @returns null for a file, whose clock is that of this machine */
+/** Reads a libSQL server's clock, in ms since the epoch. @returns null for a file, which has no clock of its own */
 export async function readDatabaseClock(driver: Driver): Promise<number | null> {
   if (driver.kind === "embedded") return null;
   const [row] = await driver.query(`SELECT ${databaseNow} AS now`);
   return row === undefined ? null : integer(row, "now");
 }
 
-/** Creates the store of the leader's lease, which the nodes of a libSQL server compete for (decision D12.2). */
+/** Creates the store of the leader's lease. The nodes of a libSQL server compete for the lease (decision D12.2). */
 export function createLeaderStore(driver: Driver) {
   return {
     /** Whether a node has the lease now. */
     isHeld: () => hasLeader((sql) => driver.query(sql)),
     /**
      * Acquires or renews the lease.
-     * @param holder a new id each time a node becomes leader, so that it cannot continue earlier work
+     * @param holder an id that is new each time a node becomes leader, so that work of an earlier lease is refused
      * @returns false while another holder has the lease
      */
     take: (holder: string): Promise<boolean> =>
@@ -43,13 +43,13 @@ export function createLeaderStore(driver: Driver) {
   };
 }
 
-/** Whether a node has the lease, and so uses the database. A database without the table has no leader. */
+/** Whether a node has the lease, and so uses the database. A database without the table `leader` has no leader. */
 export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
   if ((await query(leaderTable)).length === 0) return false;
   return (await query(select)).some(isCurrent);
 }
 
-/** Whether a lease is valid. One with more than {@link leaseMs} left is not: the database's clock was set back. */
+/** Whether a lease is valid. If more than {@link leaseMs} is left, it is not: the database's clock has gone back. */
 function isCurrent(row: Row): boolean {
   const leftMs = integer(row, "expires_at") - integer(row, "now");
   return leftMs >= 0 && leftMs <= leaseMs;

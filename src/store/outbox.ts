@@ -10,7 +10,7 @@ import type { GroupCommit, GroupWriter } from "./driver/commits.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text } from "./driver/rows.ts";
 
-/** Reads the endpoints that may be sent to: neither they nor their partners are disabled, and webhooks are not held. */
+/** Reads the endpoints that may get webhooks: endpoint and partner are enabled, and webhooks are not held. */
 const open = `SELECT partner_id, url, secret, previous_secret, previous_until, failing_since,
     (SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = endpoint.partner_id
       ORDER BY due_at LIMIT 1) AS next_due_at
@@ -18,7 +18,7 @@ const open = `SELECT partner_id, url, secret, previous_secret, previous_until, f
   WHERE endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true')`;
 
-/** Leases due deliveries, oldest first. Half of the limit is for retries: new deliveries could fill all of it. */
+/** Leases due deliveries: first retries, up to half of the limit, so that new deliveries do not fill all of it. */
 const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     SELECT id FROM (
       SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
@@ -51,7 +51,7 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/** Ends all leases. `due_at > 0` leaves out new deliveries; the index is probed once for each partner. */
+/** Ends all leases. `due_at > 0` leaves out new deliveries. SQLite searches the index once for each partner. */
 const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
@@ -59,12 +59,12 @@ const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attem
 export type Outbox = ReturnType<typeof createOutbox>;
 
 /**
- * Creates the outbox of the webhook sender. Only the holder of a lease may finish a delivery, which is due again when
- * the lease ends. Writes share the group commit of the calls.
+ * Creates the outbox of the webhook sender. Only the holder of a delivery's lease may finish the delivery. When the
+ * lease ends, the delivery is due again. Writes share the group commit with API calls.
  */
 export function createOutbox(driver: Driver, commit: GroupCommit) {
   return {
-    /** Lists the endpoints that may be sent to. @returns each with the time when its next delivery is due, null if none waits */
+    /** Lists the endpoints to which the sender may send. `nextDueAt` is null if no delivery waits. */
     async open() {
       return (await driver.query(open)).map(openEndpoint);
     },
@@ -73,14 +73,14 @@ export function createOutbox(driver: Driver, commit: GroupCommit) {
       const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
       return rows.flat().map(leasedDelivery);
     },
-    /** Records an attempt. @returns false if another sender has the lease; nothing has changed then */
+    /** Records an attempt. @returns false, without a change, if another sender has the lease */
     finish: (attempt: FinishedAttempt) => commit.inGroup(finishing, attempt),
-    /** Gives leases back without an attempt. Their deliveries are due now. */
+    /** Ends leases without an attempt. Their deliveries are due now. */
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
       await commit(leased.map(({ id, lease }) => bind(release, [now, id, lease])));
     },
-    /** Ends all leases when the only service of a database file starts: no other process can hold one. */
+    /** Ends all leases when a database file's only service starts: no other process can have a lease. */
     async releaseAll(now: number) {
       await commit([bind(releaseAll, [now])]);
     },
@@ -91,7 +91,7 @@ function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
-/** Records finished attempts, except those whose sender has lost the lease. */
+/** Records finished attempts, except attempts whose sender has lost the lease. */
 const finishing: GroupWriter<FinishedAttempt, boolean> = {
   weigh: () => 3,
   async write(tx, attempts) {

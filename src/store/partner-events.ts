@@ -3,9 +3,9 @@ import { text } from "./driver/rows.ts";
 
 const oldest =
   "SELECT published_at FROM partner_events WHERE partner_events.partner_id = partners.partner_id ORDER BY event LIMIT 1";
-/** Finds the partners whose two oldest events are old, so that at least one may be deleted. */
+/** Finds the partners whose two oldest events were both published before `?1`, so that the first may be deleted. */
 const prunable = `SELECT partner_id FROM partners WHERE (${oldest}) < ?1 AND (${oldest} OFFSET 1) < ?1`;
-/** Deletes the oldest events without a gap, each only if the event after it is old too. */
+/** Deletes a partner's oldest events without leaving a gap, each only if the next event is old too. */
 const prune = `DELETE FROM partner_events WHERE partner_id = ?1 AND event IN (SELECT event FROM
   (SELECT event, lead(event) OVER (ORDER BY event) AS next,
     max(published_at) OVER (ORDER BY event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS newest FROM
@@ -20,7 +20,7 @@ export type PartnerEventStore = ReturnType<typeof createPartnerEventStore>;
 /** Creates the store of the events published to each partner. `events.ts` writes them. */
 export function createPartnerEventStore(driver: Driver) {
   return {
-    /** Reads events of a partner in the order of their commits, beginning with the event `from`; null: the first. */
+    /** Reads a partner's events in the order of their commits, from the event `from` on, or from the first if null. */
     async page(partnerId: string, { from, limit }: { from: string | null; limit: number }) {
       const rows = await driver.query(page, [partnerId, from, limit]);
       return rows.map((row) => ({ eventId: text(row, "event_id"), content: text(row, "content") }));
@@ -30,13 +30,13 @@ export function createPartnerEventStore(driver: Driver) {
         AND event = (SELECT id FROM events WHERE event_id = ?)) ORDER BY partner_id`;
       return (await driver.query(sql, [eventId])).map((row) => text(row, "partner_id"));
     },
-    /** Lists the partners that have events to prune, published before a time. */
+    /** Lists the partners that have events to delete, which were published before a time. */
     async prunable(before: number) {
       return (await driver.query(prunable, [before])).map((row) => text(row, "partner_id"));
     },
     /**
-     * Deletes events that were published to a partner before a time, except the newest of them. A partner that has
-     * fetched that one can continue after it.
+     * Deletes events that were published to a partner before a time, except the newest of these events. A partner that
+     * has fetched this newest event can continue after it.
      * @returns the number of deleted events, at most `limit`, oldest first
      */
     async prune(partnerId: string, { before, limit }: { before: number; limit: number }) {

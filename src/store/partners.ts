@@ -5,7 +5,7 @@ import { createChangeRecorder, type Recorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
-/** The columns of a partner's terms. Each gives its value in a change; undefined if the change leaves it as it is. */
+/** The columns of a partner's terms, each with a function that reads its value in a change; undefined if unchanged. */
 const terms: Readonly<Record<string, (change: PartnerChange) => SqlValue | undefined>> = {
   name: ({ name }) => name,
   scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
@@ -34,13 +34,13 @@ const ofFingerprint = "FROM certificates WHERE partner_id = ? AND fingerprint = 
 
 export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
-/** Partners with their API keys and client certificates. @param acting who is recorded as the author of changes */
+/** Creates the store of partners, API keys and client certificates. @param acting the recorded author of changes */
 export function createPartnerStore(driver: Driver, acting = serviceActor) {
   const recorded = createChangeRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
 
-  /** Changes a partner. @param changeOf no statements if the partner already is as wanted */
+  /** Changes a partner. @param changeOf returns no statements if nothing has to change */
   function change(partnerId: string, changeOf: (before: Partner) => readonly SqlStatement[]) {
     return driver.write(async (tx) => {
       await tx.batch(changeOf(await readPartner(tx, partnerId)));
@@ -67,7 +67,7 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => makeTermsUpdate(before, terms, recorded)),
-    /** Disables a partner; null enables it. The first time of disabling is kept. @throws TvsError NOT_KNOWN */
+    /** Disables a partner, or enables it if `at` is null. A disabled one keeps its time. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)
@@ -86,8 +86,8 @@ type OfPartner = (partnerId: string, action: string, detail?: string | null) => 
 function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
   return {
     /**
-     * Adds a key and ends another one earlier, in one transaction. @returns false if the partner has `maxLive` live
-     * keys; nothing has changed then
+     * Adds a key and shortens the life of an older key, in one transaction. @returns false, without a change, if the
+     * partner already has `maxLive` live keys
      */
     addKey(key: ApiKey, { shortened, maxLive }: { shortened: ApiKeyExpiry | null; maxLive: number }) {
       return driver.write(async (tx) => {
@@ -101,7 +101,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         return true;
       });
     },
-    /** Revokes a key. A key that is revoked already keeps its time. @returns the key; null if the id is unknown */
+    /** Revokes a key. A revoked key keeps its time of revocation. @returns the key; null if the id is unknown */
     revokeKey(keyId: string, at: number) {
       return driver.write(async (tx) => {
         const [row] = await tx.query(selectKey, [keyId]);
@@ -112,7 +112,7 @@ function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
         return { ...known, revokedAt: at };
       });
     },
-    /** Adds a certificate. @throws TvsError REFUSED if it belongs to a partner already */
+    /** Adds a certificate. @throws TvsError REFUSED if the certificate already belongs to a partner */
     addCertificate(one: ClientCertificate) {
       const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
       const taken = "this certificate already belongs to a partner; remove it there first";
@@ -147,7 +147,7 @@ export async function readPartner(tx: Transaction, partnerId: string): Promise<P
   throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
 }
 
-/** Makes statements that change a partner's terms and record the change. @returns none if nothing differs */
+/** Makes the statements that change a partner's terms and record the change; none if the terms stay the same. */
 export function makeTermsUpdate(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
   const { partnerId } = before;
   const old = valuesOf(before);

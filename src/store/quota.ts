@@ -11,7 +11,7 @@ const selectUsed = `SELECT
 
 export type QuotaStore = ReturnType<typeof createQuotaStore>;
 
-/** Creates the store of the quota windows: how many calls each partner has used. */
+/** Creates the store of the quota windows, which count each partner's calls. */
 export function createQuotaStore(driver: Driver, commit: GroupCommit) {
   return {
     async windows(starts?: WindowStarts) {
@@ -24,9 +24,9 @@ export function createQuotaStore(driver: Driver, commit: GroupCommit) {
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
     /**
-     * Charges a refused or replayed call: one call of the minute's quota, none of the day's.
-     * @param revision of the configuration that authenticated the call
-     * @returns the use of the windows; null if the minute is full or the revision is old, and nothing is charged
+     * Charges a refused or replayed call to the minute's quota, and not to the day's.
+     * @param revision the configuration's revision when the call was authenticated
+     * @returns the use of both windows; null, without a charge, if the minute's quota is used up or the revision is old
      */
     chargeMinute: (charge: QuotaCharge, revision: number) =>
       commit.inGroup(callWriter, {

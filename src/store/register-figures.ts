@@ -15,9 +15,9 @@ const sampledStatuses = `WITH RECURSIVE ${statusListsSql}, sample (id, last) AS 
 export type RegisterFigures = ReturnType<typeof createRegisterFigures>;
 
 /**
- * Creates the store of the register's figures, each from a bounded number of rows. Teachers and events are never
- * deleted, so the highest id is their number. Of attestations and idempotency records the oldest are deleted first, so
- * their number follows from the lowest and the highest id.
+ * Creates the store of the register's figures, each from a bounded number of rows. Events are never deleted, so the
+ * highest id is their number. Attestations and idempotency records are deleted oldest first, so their number follows
+ * from the lowest and the highest id.
  */
 export function createRegisterFigures(driver: Driver) {
   async function figure(sql: string, args: readonly SqlValue[] = []): Promise<number> {
@@ -27,7 +27,7 @@ export function createRegisterFigures(driver: Driver) {
 
   return {
     teachers: () => figure(`WITH RECURSIVE ${statusListsSql} SELECT sum(last - first + 1) FROM lists`),
-    /** Counts the licence statuses of every `step`-th teacher on a date, and the inactive or hidden ones. */
+    /** Counts every `step`-th teacher by licence status on a date, and the inactive or hidden ones as `inactive`. */
     async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);
       const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };
@@ -42,7 +42,7 @@ export function createRegisterFigures(driver: Driver) {
       const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");
       return { total: await figure("SELECT count(*) FROM partners"), disabled };
     },
-    /** Counts the attestations, all of them and those since each time (milliseconds since the epoch). */
+    /** Counts all attestations, and the attestations since each of the given times (milliseconds since the epoch). */
     async attestations(since: readonly number[]) {
       const last = await figure("SELECT max(id) FROM attestations");
       const first = await figure("SELECT min(id) FROM attestations");

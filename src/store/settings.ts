@@ -20,14 +20,14 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 /** SQL for the revision. Triggers raise it with each change of settings, partners, credentials and signing keys. */
 export const selectRevisionSql = "SELECT value FROM revision WHERE id = 1";
 
-/** Settings whose values are short, not sealed and not personal: the list of changes shows them. */
+/** Settings whose values the list of changes shows, because they are short, not encrypted and not personal. */
 const shown = [...namesOfLoggedSettings, holdWebhooksSettingName];
-/** Settings that the program itself writes; they are not listed among an operator's changes. */
-const ownNotes = [issuerIsSetSettingName, retentionMacSettingName, unreadableCertificateSettingName];
+/** Settings that the program writes without an operator, so that the list of changes leaves them out. */
+const unlistedSettings = [issuerIsSetSettingName, retentionMacSettingName, unreadableCertificateSettingName];
 
 export type SettingsStore = ReturnType<typeof createSettingsStore>;
 
-/** Settings by name, and their revision. @param acting who is recorded as the author of changes */
+/** Creates the store of settings and of the revision. @param acting the recorded author of changes */
 export function createSettingsStore(driver: Driver, acting = serviceActor) {
   const recorded = createChangeRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
@@ -41,12 +41,12 @@ export function createSettingsStore(driver: Driver, acting = serviceActor) {
       return driver.write(async (tx) => {
         const before = valuesByName(await tx.query(selectNamed, [JSON.stringify(Object.keys(values))]));
         const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
-        const listed = changed.filter(([name]) => !ownNotes.includes(name));
+        const listed = changed.filter(([name]) => !unlistedSettings.includes(name));
         const records = listed.map(([name, value]) => recordedSetting(name, value));
         await tx.finish([...changed.map((setting) => bind(upsert, setting)), ...records]);
       });
     },
-    /** Writes a value if the setting has none. @returns the stored value, perhaps of another process */
+    /** Writes a value if the setting has none. @returns the stored value, which another process may have written */
     async writeFirst(name: string, value: string) {
       const select = bind("SELECT value FROM settings WHERE name = ?", [name]);
       const [, [row] = []] = await driver.batch([bind(insertFirst, [name, value]), select]);
@@ -64,8 +64,8 @@ const valuesByName = (rows: readonly Row[]) =>
   new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
 
 /**
- * Requires that the configuration has not changed since the caller was authenticated (decision D4.8).
- * @param revision of the configuration that authenticated the caller
+ * Requires that the configuration has not changed since the caller's authentication (decision D4.8).
+ * @param revision the configuration's revision when the caller was authenticated
  * @throws ConflictError
  */
 export async function requireRevision(tx: Transaction, revision: number): Promise<void> {

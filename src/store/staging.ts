@@ -17,7 +17,7 @@ const settings = [
 ];
 
 const schema = [
-  // A row that changes nothing has no patch. It is stored to find duplicates of its identifiers.
+  // A row that changes nothing has no patch, and is stored only to find duplicates of its identifiers.
   `CREATE TABLE rows (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
@@ -49,13 +49,13 @@ const selectIssues = `SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER B
 
 let opened = 0;
 
-/** A store of checked rows on the disk, until the whole file is checked. */
+/** The checked rows of one import, stored on the disk until the whole file is checked. */
 export type ImportStaging = Awaited<ReturnType<typeof openImportStaging>>;
 
 /**
  * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and
- * is deleted while it is open. It has names and blind indexes, never a NIN, e-mail address or phone number. @throws
- * TvsError STORE_*
+ * is deleted while it is open. It contains names and blind indexes, never a NIN, e-mail address or phone number.
+ * @throws TvsError STORE_*
  */
 export async function openImportStaging(folder: string) {
   const file = join(folder, `import-${process.pid}-${++opened}.db`);
@@ -88,7 +88,7 @@ const pendingOf = rowReader<Pick<StagedRow, "seq" | "line" | "patch">>({
 
 function createStaging(run: Run) {
   return {
-    /** Stores rows. @returns for each duplicate, by `seq`, the identifier that an earlier row has too */
+    /** Stores rows. @returns for each duplicate row, by `seq`, the identifier that it shares with an earlier row */
     add(rows: readonly StagedRow[]): ReadonlyMap<number, IdentifierKind> {
       const values = rows.map((row) => {
         const { regNo, tId, ninIndex } = row.content;
@@ -100,7 +100,7 @@ function createStaging(run: Run) {
       if (integer(added, "n") === rows.length) return new Map();
       const isThere = (column: string, value: SqlValue) =>
         value !== null && run(`SELECT 1 FROM rows WHERE ${column} = ?`, [value]).length > 0;
-      // A repeated registration number is reported first, because the other identifiers are then repeated too.
+      // The registration number is reported first, because a row that repeats it usually repeats the other identifiers.
       const takenOf = ({ content: { regNo, tId } }: StagedRow) =>
         isThere("reg_no", regNo) ? "regNo" : isThere("t_id", tId) ? "tId" : "nin";
       const out = rows.filter(({ seq }) => !isThere("seq", seq));
@@ -118,7 +118,7 @@ function createStaging(run: Run) {
     pending(afterSeq: number, limit: number): Pick<StagedRow, "seq" | "line" | "patch">[] {
       return run(selectPending, [afterSeq, limit]).map(pendingOf);
     },
-    /** Reads the rejections or the warnings page by page, in the order in which they were added. */
+    /** Reads the rejections, or the warnings, in pages and in the order in which they were added. */
     *issues(kind: "rejected" | "warnings"): Generator<ImportIssue[]> {
       let page: Row[] = [];
       do {

@@ -2,16 +2,16 @@ import { indexesPerList, teacherIdsAfterSettingName } from "../domain/status-lis
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** The newest change. Each change of a bit (of licence, registration or certificate) adds a row to the history. */
+/** SQL for the id of the newest change. A change of licence, registration or certificate adds a row to the history. */
 const change = "SELECT coalesce(max(id), 0) AS change FROM history";
 
-/** The latest time of a change. Times are read before their commits, so only the newest rows can have it. */
+/** SQL for the latest time of a change. Times are almost in the order of ids, so the newest rows are enough. */
 const changedAt = "SELECT max(at) FROM (SELECT at FROM history ORDER BY id DESC LIMIT 10000)";
 
 /**
- * SQL for the ids of teachers with a withdrawn licence or registration, in parts with an index each. A licence that
- * ended before its expiry date is withdrawn until it is VALID again. The expiry, which the sweep records, is in the
- * envelope.
+ * SQL for the ids of teachers whose bit is 1; each part uses an index of its own. A licence that was ended before its
+ * expiry date counts until it is VALID again. An expiry, which the sweep records, does not count, because the envelope
+ * has the date.
  */
 const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1
@@ -23,7 +23,7 @@ const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE license_from = 'VALID' AND license_to <> 'VALID' AND action <> 'sweep' AND NOT EXISTS (SELECT 1
       FROM history AS later WHERE later.teacher_id = ended.teacher_id AND later.id > ended.id AND later.license_to = 'VALID')`;
 
-/** SQL for all lists. Ids are consecutive within a list (decision D15.4), so few reads find them. */
+/** SQL for each status list's first and last id. Few reads find them: a list's ids are consecutive (D15.4). */
 export const statusListsSql = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
       (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${indexesPerList} + 1) * ${indexesPerList})
     FROM firsts WHERE firsts.id IS NOT NULL),
@@ -35,15 +35,15 @@ const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS chang
   (WITH RECURSIVE ${statusListsSql} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
   (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
 
-/** SQL for the highest id that a teacher can ever have had, even if a backup was restored. */
+/** SQL for the highest id that a teacher can have had, including teachers whom a restore has lost. */
 const highestId = `max(coalesce((SELECT max(id) FROM teachers), 0),
   coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = '${teacherIdsAfterSettingName}'), 0))`;
 export const nextTeacherIdSql = `${highestId} + 1`;
 
 /**
- * Gives new teachers ids in a new list from now on, because lost teachers may have had the next ids (decision D15.4).
- * The current second is the list's number, since no register adds a million teachers each second. @param at
- * milliseconds since the epoch
+ * Makes the statement after which new teachers get ids in a new list, because teachers whom a restore lost may have had
+ * the next ids (decision D15.4). The list's number is the current Unix second: no register adds a million teachers each
+ * second. @param at milliseconds since the epoch
  */
 export function skipTeacherIds(at: number): SqlStatement {
   return bind(moveIds, [Math.floor(at / 1000)]);
@@ -55,10 +55,10 @@ const moveIds = `INSERT INTO settings (name, value)
 
 export type StatusListStore = ReturnType<typeof createStatusListStore>;
 
-/** Creates the store of what the signed status lists are made from (decision D15.3). */
+/** Creates the store that reads the data of the signed status lists (decision D15.3). */
 export function createStatusListStore(driver: Driver) {
   return {
-    /** Reads the id of the newest change, without a cache, so that an answer includes each earlier commit. */
+    /** Reads the id of the newest change. It is never cached, so a status list includes all earlier commits. */
     async change() {
       const [row = {}] = await driver.query(change);
       return integer(row, "change");

@@ -1,4 +1,4 @@
-/** The columns of a teacher, from the domain's list of fields, and the domain's rules that SQL repeats. */
+/** SQL for a teacher's columns, made from the domain's list of fields, and for the domain's licence rules. */
 
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
@@ -16,14 +16,14 @@ type FieldName = keyof StoredTeacher;
 const allFields = Object.keys(teacherFields) as FieldName[];
 const byteFields = allFields.filter((field) => teacherFields[field].kind === "bytes");
 
-/** The fields that a write sets. The database sets the others: the id and the version. */
+/** The fields that a write sets. The store sets the other two, the id and the version. */
 export const writtenFields = allFields.filter((field) => field !== "id" && field !== "version");
 
 export function columnOf(field: FieldName): string {
   return teacherFields[field].column;
 }
 
-/** The columns of bytes. In JSON their values are in hexadecimal. */
+/** The columns with bytes, which are hexadecimal in JSON. */
 export const byteColumns = byteFields.map(columnOf);
 
 export function writtenValueOf({ content, announcedStatus, at }: TeacherWrite, field: FieldName): SqlValue {
@@ -33,12 +33,12 @@ export function writtenValueOf({ content, announcedStatus, at }: TeacherWrite, f
   return JSON.stringify(value);
 }
 
-/** SQL for a teacher as one JSON text: with the native driver each further column costs as much as a row. */
+/** Makes SQL for a teacher as one JSON text. In the native driver, each further column costs as much as a row. */
 function packed(fields: readonly FieldName[]): string {
   return `json_object(${fields.map((field) => `'${field}', ${packedValue(field)}`).join(", ")})`;
 }
 
-/** SQL for a field's value in JSON; bytes are in hexadecimal. */
+/** Makes SQL for a field's value in JSON. Bytes are hexadecimal. */
 function packedValue(field: FieldName): string {
   const column = `teachers.${columnOf(field)}`;
   const { kind } = teacherFields[field];
@@ -68,7 +68,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
   return record as StoredTeacher;
 }
 
-/** SQL: whether the teacher is not hidden. Lookups find no hidden teacher. */
+/** SQL condition: the teacher is not hidden. Lookups find no hidden teacher. */
 export const isShownSql = "hidden = 0";
 
 export const teacherKeyColumns = {
@@ -79,7 +79,7 @@ export const teacherKeyColumns = {
   phone: columnOf("phoneIndex"),
 };
 
-/** Makes one SQL text for each kind of key, from the column in which that kind is looked up. */
+/** Makes one SQL text for each kind of key, with the column that has the keys of that kind. */
 export function sqlByKeyKind(sqlOf: (column: string) => string): Readonly<Record<TeacherKey["by"], string>> {
   const { regNo, tId, nin, email, phone } = teacherKeyColumns;
   return { regNo: sqlOf(regNo), tId: sqlOf(tId), nin: sqlOf(nin), email: sqlOf(email), phone: sqlOf(phone) };
@@ -91,7 +91,7 @@ export function formatKeyForJson({ value }: TeacherKey): string | number {
   return typeof value === "object" ? Buffer.from(value).toString("hex") : value;
 }
 
-/** The domain's `licenseStatusOn` in SQL. @param today the parameter of the date, numbered because it occurs twice */
+/** Makes SQL for the domain's `licenseStatusOn`. @param today the date's parameter, numbered because it occurs twice */
 export function licenseStatusSql(today: `?${number}`): string {
   return `CASE WHEN active = 0 OR hidden = 1 THEN 'NOT_FOUND'
     WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
@@ -99,7 +99,7 @@ export function licenseStatusSql(today: `?${number}`): string {
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
 }
 
-/** The domain's `isDueByCalendar` in SQL: licences that have expired, and that have begun. Each has its own index. */
+/** SQL conditions for the domain's `isDueByCalendar`: a licence has ended, or has begun. Each has its own index. */
 export const licenseEndedSql = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const licenseBegunSql = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShownSql} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

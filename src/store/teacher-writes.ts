@@ -1,4 +1,4 @@
-/** Stores changes of teachers, each in one commit with its history and its events. */
+/** Stores changes of teachers. A change, its history and its events are in one commit. */
 
 import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
@@ -21,12 +21,12 @@ import { byteColumns, columnOf, writtenFields, writtenValueOf } from "./teacher-
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
-/** The most rows in one statement. It is limited, because SQLite holds their JSON text and its parsed form in memory. */
+/** The most rows in one statement. SQLite has the rows' JSON text and its parsed form in memory. */
 const sliceRows = 500;
 
 const selectId = `SELECT ${nextTeacherIdSql} AS id`;
 
-/** Stores writes that are known not to conflict. New teachers get consecutive ids. */
+/** Stores writes that the caller has checked for conflicts. New teachers get consecutive ids. */
 export async function storeCheckedWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [next = {}] = await tx.query(selectId);
@@ -67,7 +67,7 @@ const selectCurrent = `SELECT id, version, reg_no, t_id, lower(hex(nin_index)) A
   WHERE id IN (SELECT value FROM json_each(?1)) OR reg_no IN (SELECT value FROM json_each(?2))
     OR t_id IN (SELECT value FROM json_each(?3)) OR nin_index IN (SELECT unhex(value) FROM json_each(?4))`;
 
-/** Reads the versions of the records that the writes replace, and who has the identifiers that they write. */
+/** Reads the versions of the records that the writes replace, and the owners of the identifiers that the writes set. */
 async function readRecords(tx: Transaction, writes: readonly TeacherWrite[]) {
   const listOf = (pick: (write: TeacherWrite) => number | string | null | undefined) =>
     JSON.stringify(writes.map(pick).filter((value) => value !== null && value !== undefined));
@@ -135,7 +135,7 @@ function insertHistory(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   return makeInserts("history", ["teacher_id", ...Object.keys(written)], entries);
 }
 
-/** The columns of the history after the teacher's id, each with its value. */
+/** The history's columns after the teacher's id, each with a function that takes its value from an entry. */
 const written: Readonly<Record<string, (entry: HistoryEntry) => SqlValue>> = {
   at: ({ at }) => at,
   action: ({ action }) => action,

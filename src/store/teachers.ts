@@ -23,20 +23,20 @@ import {
 import { applyWrites, readHistoryEntry } from "./teacher-writes.ts";
 
 /**
- * SQL: whether an import has finished, or the register was filled without an import. This stays true until the answer
- * is committed, because teachers and finished imports are never deleted.
+ * SQL condition: an import has finished, or the register was filled without an import. Once true, it stays true,
+ * because teachers and finished imports are never deleted.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** SQL that joins JSON texts without parsing them. One text, because the native driver takes long for each further row. */
+/** Makes SQL that joins JSON texts into one array, without parsing them. Each row costs time in the native driver. */
 const jsonArray = (item: string) => `'[' || coalesce(group_concat(${item}, ','), '') || ']'`;
 
 /**
- * SQL for lookups in one query, from pairs `[index, value]`. It returns pairs `[index, teachers]`, with two teachers if
- * several share a contact.
+ * Makes SQL that looks up many keys in one query. It reads pairs of index and value, and returns pairs of index and
+ * teachers; two teachers mean that several share the contact.
  */
 const lookups = (condition: string) =>
   sqlByKeyKind((column) => {
@@ -68,8 +68,8 @@ export function createTeacherStore(driver: Driver) {
     },
     /**
      * Applies changes, with their history and events, in one commit.
-     * @returns for each change whether it was applied. It was not if the record has changed since it was read, or
-     *   another record has its registration number, teacher id or NIN
+     * @returns for each change whether it was applied: the record has not changed since it was read, and no other
+     *   record has the registration number, teacher id or NIN
      */
     apply: (writes: readonly TeacherWrite[]) => driver.write((tx) => applyWrites(tx, writes)),
     async history(teacherId: number) {
@@ -100,7 +100,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
 
   return {
     /**
-     * Finds the teacher with a key. @returns null if nobody has it, if hidden, or if several share the contact
+     * Finds a key's teacher. @returns null if nobody has the key, the teacher is hidden, or several share the contact
      * @throws TvsError REGISTER_EMPTY if no teacher is found and no import has finished
      */
     find,
@@ -114,7 +114,7 @@ const registerEmpty = () =>
 
 /**
  * Finds teachers by many keys, with one query for each kind of key. @returns `teachers` in the order of `keys`, null
- * where nobody has the key; `isEmpty` if no import has finished, so that null does not mean "not found"
+ * where nobody has the key; `isEmpty` if no import has finished: null then does not mean "not found"
  */
 async function findMany(
   driver: Pick<Driver, "query">,
@@ -123,14 +123,14 @@ async function findMany(
 ): Promise<{ teachers: (Teacher | null)[]; isEmpty: boolean }> {
   const teachers = new Array<Teacher | null>(keys.length).fill(null);
   let isEmpty = false;
-  // The queries of all kinds begin in the same turn, so that they share a request to a server.
+  // All queries begin in the same turn of the event loop, so that they share one request to a libSQL server.
   const answers = [...new Set(keys.map(({ by }) => by))].map(async (by) => {
     const asked = keys.flatMap((key, index) => (key.by === by ? [[index, formatKeyForJson(key)]] : []));
     const [row = {}] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
     isEmpty ||= integer(row, "is_loaded") === 0;
     const pairs = JSON.parse(text(row, "teachers")) as [index: number, found: Teacher[]][];
     for (const [index, found] of pairs) {
-      // Any other value would be read as "nobody", and signed as not found.
+      // Without this check, an unexpected value would count as nobody, and the service would sign "not found".
       if (!Array.isArray(found)) throw new TvsError("STORE_CORRUPT", "a lookup of teachers returned no list");
       teachers[index] = found.length === 1 ? (found[0] ?? null) : null;
     }
@@ -166,17 +166,17 @@ export function createImportTeacherReader(driver: Pick<Driver, "query">) {
   };
 }
 
-/** Creates the reads of teachers whose licence status has changed by the calendar, without an event yet. */
+/** Creates the reads of teachers whose licence has begun or ended by the calendar, without an event yet. */
 function createCalendarReads(driver: Driver) {
   return {
-    /** Finds at most `limit` of these teachers, oldest change first. */
+    /** Finds at most `limit` teachers whose licence has begun or ended without an event, the oldest change first. */
     async dueByCalendar(today: string, limit: number) {
       const ended = `${selectStored} WHERE ${licenseEndedSql} ORDER BY license_expiry_date LIMIT ?`;
       const begun = `${selectStored} WHERE ${licenseBegunSql} ORDER BY license_issue_date LIMIT ?`;
       const rows = await Promise.all([ended, begun].map((sql) => driver.query(sql, [today, limit])));
       return rows.flat().slice(0, limit).map(unpackStoredTeacher);
     },
-    /** Counts these teachers. */
+    /** Counts the teachers whose licence has begun or ended without an event. */
     async countDue(today: string) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${licenseEndedSql})
         + (SELECT count(*) FROM teachers WHERE ${licenseBegunSql}) AS n`;
@@ -186,7 +186,7 @@ function createCalendarReads(driver: Driver) {
   };
 }
 
-/** SQL for the filter of a list. A parameter that is NULL filters nothing. */
+/** SQL condition of a list's filter. A parameter that is NULL lets every teacher pass. */
 const passesFilter = `(?4 IS NULL OR ${licenseStatusSql("?5")} = ?4) AND (?6 IS NULL OR certificate_status = ?6)
   AND (?7 IS NULL OR license_expiry_date < ?7) AND (?8 IS NULL OR updated_at >= ?8)
   AND (?9 IS NULL OR state = ?9 COLLATE NOCASE)`;
@@ -195,7 +195,7 @@ const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM
 
 const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
-/** SQL for a piece of a list. The next teachers after a registration number are read from the index alone. */
+/** SQL for a piece of a list. The index alone gives the next teachers after a registration number. */
 const selectPiece = `WITH piece AS MATERIALIZED (
     SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2),
   found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
@@ -234,7 +234,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
       const pairs = JSON.parse(text(row, "names")) as [regNo: string, name: string][];
       return pairs.map(([regNo, name]) => ({ regNo, name }));
     },
-    /** Finds all teachers with a key, in the order of registration numbers: several may share a contact. */
+    /** Finds all teachers with a key, in the order of registration numbers. Several may share a contact. */
     holders: ({ by, value }: TeacherKey, limit: number) => rowsOf(holders[by], [value, limit]),
     rows: (regNos: readonly string[]) =>
       rowsOf(`${selectRows} WHERE reg_no IN (SELECT value FROM json_each(?)) ORDER BY reg_no`, [

@@ -11,7 +11,7 @@ const add = "INSERT OR IGNORE INTO watches (partner_id, reg_no) SELECT ?, value 
 const setCount = `INSERT INTO watch_counts (partner_id, watched) VALUES (?, ?)
   ON CONFLICT (partner_id) DO UPDATE SET watched = excluded.watched`;
 
-/** Sorts the numbers, so that a statement changes neighbouring pages. */
+/** Formats sorted registration numbers as JSON. A statement then changes neighbouring pages. */
 const listOf = (regNos: readonly string[]) => JSON.stringify([...regNos].sort());
 
 export type WatchStore = ReturnType<typeof createWatchStore>;
@@ -19,10 +19,10 @@ export type WatchStore = ReturnType<typeof createWatchStore>;
 export function createWatchStore(driver: Driver) {
   return {
     /**
-     * Adds and removes numbers, all or none. To add a watched number, or remove an unwatched one, changes nothing.
-     * @param revision of the configuration that authenticated the caller; undefined for an operator
+     * Adds and removes registration numbers, all or none. Numbers that are already on or off the list are ignored.
+     * @param revision the configuration's revision when the caller was authenticated; undefined for an operator
      * @throws ConflictError if the configuration has changed; nothing is changed then
-     * @returns how many numbers the partner watches now; null if that would exceed its limit, and nothing is changed
+     * @returns how many numbers the partner then watches; null, without a change, if that would exceed its limit
      */
     change(partnerId: string, change: WatchChange, revision?: number) {
       const [toRemove, toAdd] = [listOf(change.remove), listOf(change.add)];
@@ -44,7 +44,7 @@ export function createWatchStore(driver: Driver) {
         return watched;
       });
     },
-    /** Lists watched numbers in their order. @param after the number before the page, "" for the first page */
+    /** Lists watched numbers in ascending order. @param after the number before the page; "" for the first page */
     async page(partnerId: string, { after, limit }: { after: string; limit: number }) {
       const sql = "SELECT reg_no FROM watches WHERE partner_id = ? AND reg_no > ? ORDER BY reg_no LIMIT ?";
       return (await driver.query(sql, [partnerId, after, limit])).map((row) => text(row, "reg_no"));

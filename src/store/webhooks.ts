@@ -25,7 +25,7 @@ type TestEvent = { event: TeacherEvent; deliveryId: string; partnerId: string };
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
-/** Webhook endpoints, and the operator's view of deliveries. @param acting who is recorded as the author of changes */
+/** Creates the store of webhook endpoints and their deliveries. @param acting the recorded author of changes */
 export function createWebhookStore(driver: Driver, acting = serviceActor) {
   const recorded = createChangeRecorder(acting);
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
@@ -65,13 +65,13 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         return made;
       });
     },
-    /** Replaces the secret; the replaced one signs too until `previousUntil`. @returns null if no endpoint exists */
+    /** Replaces the secret. The old secret also signs until `previousUntil`. @returns null if no endpoint exists */
     rotateSecret: (partnerId: string, { secret, previousUntil }: SecretChange) =>
       change(partnerId, () => [
         bind(rotate, [previousUntil, secret, partnerId]),
         ofEndpoint(partnerId, "secret rotated"),
       ]),
-    /** Disables the endpoint. A disabled one keeps its time and reason. @returns null if no endpoint exists */
+    /** Disables the endpoint. A disabled endpoint keeps its time and reason. @returns null if no endpoint exists */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
         disabledAt === null ? [bind(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
@@ -108,7 +108,7 @@ async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string)
   return row === undefined ? null : webhookEndpoint(row);
 }
 
-/** Whether an endpoint is neither disabled nor failing, so that setting the same URL changes nothing. */
+/** Whether an endpoint is neither disabled nor failing. Then setting the same URL changes nothing. */
 function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
   return disabledAt === null && failingSince === null && lastError === null;
 }

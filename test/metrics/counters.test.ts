@@ -17,11 +17,11 @@ const table = [
   { path: "/lookup/{tId}", traffic: "partner" },
   { path: "/icon.svg" },
   { path: "/lookup", traffic: "public" },
-  // A second method of the same path.
+  // The second route has the path of the first, and another method.
   { path: "/", traffic: "other" },
 ] as const;
 
-/** The samples of a metric that are not 0, each as its labels' values and its number. */
+/** Reads a metric's samples that are not 0, each as the values of its labels and its number. */
 async function samplesOf({ metrics }: Counters, name: string) {
   const metric = metrics.find((one) => (one as unknown as { name: string }).name === name);
   const { values } = await (metric as Counter | Histogram).get();
@@ -29,7 +29,7 @@ async function samplesOf({ metrics }: Counters, name: string) {
   return Object.fromEntries(said.map(({ labels, value }) => [Object.values(labels).join(" "), value]));
 }
 
-/** Signatures that were made, that failed, and that are under way. */
+/** Reads how many signatures were made, failed and are under way. */
 async function signaturesOf(counters: Counters) {
   const made = (await samplesOf(counters, "tvs_signatures_total"))[""] ?? 0;
   const failed = (await samplesOf(counters, "tvs_signature_failures_total"))[""] ?? 0;
@@ -94,7 +94,7 @@ test("a public answer is counted by its licence status, and an answer about nobo
   expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ "public-lookup NOT_FOUND": 1 });
 });
 
-test("a statement counts every teacher in it, when it is stored", async () => {
+test("a stored statement is counted once for each teacher of its list", async () => {
   const counters = createServiceCounters([]);
   const outcomes = [{}, null, {}];
   const store = { record: async () => outcomes.shift() };
@@ -111,7 +111,7 @@ test("a statement counts every teacher in it, when it is stored", async () => {
   expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ ...people, "batch VALID": 1 });
 });
 
-test("a delivery attempt is counted only if its lease was still held", async () => {
+test("a delivery attempt is counted only if its sender still has the delivery's lease", async () => {
   const counters = createServiceCounters([]);
   const outcomes = [true, false, true];
   const outbox = makeCountingOutbox({ finish: async () => outcomes.shift() } as never, counters);

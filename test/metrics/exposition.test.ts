@@ -17,7 +17,7 @@ const world = sharedTestConsole();
 let scraped: Map<string, ParsedFamily>;
 beforeAll(async () => {
   const { operator } = world;
-  // Before there is an endpoint, to which their events would be on the way.
+  // Stored before the endpoint exists, so that the endpoint has no deliveries of their events.
   await operator.stores.teachers.apply([
     aTeacherWrite("V/A/L/1"),
     aTeacherWrite("N/O/N/1", { licenseExpiryDate: null }),
@@ -48,7 +48,7 @@ test("/metrics is Prometheus text with exactly the metrics of the manual", () =>
   for (const { name, help, type } of metricFamilies) expect(scraped.get(name)).toMatchObject({ help, type });
 });
 
-test("every sample of /metrics has only the labels that the manual names, and le for histograms", () => {
+test("each sample of /metrics has only labels that the manual names, and a histogram's also has le", () => {
   for (const { name, labelNames } of metricFamilies) {
     const labels = samplesOf(name).flatMap((one) => Object.keys(one.labels));
     const others = labels.filter((label) => label !== "le" && !labelNames.includes(label));
@@ -94,12 +94,12 @@ test("/metrics has the durations by route, and the processor time and memory of 
   expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);
 });
 
-test("/metrics has the number of active teachers with a licence", () => {
+test("/metrics counts the active teachers by licence status", () => {
   const samples = samplesOf("tvs_teachers").map(({ labels, value }) => [labels.status, value]);
   expect(Object.fromEntries(samples)).toEqual({ VALID: 1, EXPIRED: 0, NOT_FOUND: 1, REVOKED: 0 });
 });
 
-test("every route is counted separately, except those of the pages' own files", () => {
+test("every route has its own counts, except the routes of scripts, styles and images", () => {
   const isFile = (path: string) => /\/(?:\{file\}|[^/]+\.(?:js|css|svg|txt)|logo)$/.test(path);
   const expected = routes.map(({ path }) => path).filter((path) => !isFile(path));
   expect(expected.length).toBeGreaterThan(10);

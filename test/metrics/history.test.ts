@@ -19,7 +19,7 @@ function nextPoint() {
   return history.points(now - 1)[0];
 }
 
-test("a point of the history has rates and percentiles since the last point, for each kind of traffic", () => {
+test("each point of the history has the rates and percentiles since the previous point, by kind of traffic", () => {
   for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 1.9);
   counters.requested("/lookup", "GET", 429, 500);
   counters.requested("/batch", "POST", 503, 40);
@@ -36,7 +36,7 @@ test("a point of the history has rates and percentiles since the last point, for
   expect(history.percentiles("other").p99).toBeLessThanOrEqual(1);
 });
 
-test("a point of the history has the longest queue, the commit size and the deliveries since the last point", async () => {
+test("each point of the history has the longest queue, commit size and deliveries since the previous point", async () => {
   const made = Promise.resolve();
   for (let n = 0; n < 2; n++) counters.signing(1, made);
   await made;

@@ -21,7 +21,7 @@ const refuse = (partnerId: string | null, status: number, keyId = partnerId === 
 const shown = () =>
   refusals.callers().map((one) => [one.partnerId, one.keyId, [...one.recent], [...one.sinceStart]]);
 
-/** The samples that Prometheus gets. */
+/** Reads the samples that Prometheus gets. */
 async function byPartner() {
   const { values } = await refusals.metric.get();
   return values.map(({ labels: { partner, code, status }, value }) => [partner, code, status, value]);
@@ -48,7 +48,7 @@ test("refusals are counted by partner, key and error code, and the caller who wa
   ]);
 });
 
-test("answers, internal errors and calls that need no credential do not count as refusals", () => {
+test("successful calls, internal errors and calls that need no credential do not count as refusals", () => {
   refuse("a", 200);
   refuse("a", 503);
   refuse(null, 429);
@@ -56,7 +56,7 @@ test("answers, internal errors and calls that need no credential do not count as
   expect(shown()).toEqual([]);
 });
 
-test("a refusal counts as recent for a quarter of an hour, to the minute", () => {
+test("a refusal counts as recent for fifteen minutes of the clock", () => {
   refuse("a", 429);
   now += 60_000;
   refuse("a", 429);
@@ -71,7 +71,7 @@ test("a refusal counts as recent for a quarter of an hour, to the minute", () =>
   expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
 });
 
-test("the refusals of all keys beyond 10,000 are counted together", async () => {
+test("once 10,000 keys are counted, the refusals of a partner's further keys are counted together", async () => {
   for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
   for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
   expect(refusals.callers()).toHaveLength(10_001);

@@ -41,22 +41,25 @@ describe.if(cryptoMb !== null)("eight signatures at once", () => {
     );
   });
 
-  test.each([2048, 3072, 4096])("crypto_mb makes OpenSSL's signatures with keys of %d bits", (bits) => {
-    const pkcs8 = generate(bits);
-    const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
-    for (const count of [1, 4, 7, laneCount]) {
-      const wanted = hashes(count);
-      expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
-    }
-  });
+  test.each([2048, 3072, 4096])(
+    "crypto_mb makes the same signatures as OpenSSL with a key of %d bits",
+    (bits) => {
+      const pkcs8 = generate(bits);
+      const [openssl, key] = [inOpenssl(pkcs8), inLanes(pkcs8)];
+      for (const count of [1, 4, 7, laneCount]) {
+        const wanted = hashes(count);
+        expect(key?.sign(wanted)).toEqual(wanted.map((one) => openssl.sign(one) as Uint8Array));
+      }
+    },
+  );
 
-  test("crypto_mb refuses a key of an unsupported size, or with another public exponent than 65537", () => {
+  test("crypto_mb refuses a key of an unsupported size, or with a public exponent other than 65537", () => {
     expect(inLanes(generate(2176))).toBeNull();
     expect(inLanes(generate(2048, 3))).toBeNull();
   });
 
   const numbers = ["p", "q", "dp", "dq", "qi"] as const;
-  test.each(numbers)("OpenSSL signs if the key of crypto_mb has a fault in %s", (name) => {
+  test.each(numbers)("OpenSSL signs if crypto_mb's copy of the key has a wrong %s", (name) => {
     const openssl = inOpenssl(copyTestKey());
     const key = { loaded: openssl, lanes: inLanes(withFault(copyTestKey(), name)) };
     const asked = hashes(laneCount);

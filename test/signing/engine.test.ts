@@ -50,7 +50,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         }
       }));
 
-    test("the signer returns to each of many callers its own signatures, in order", () =>
+    test("each of many callers gets the signatures of its own inputs, in order", () =>
       withStartedSigner(async (signer, ring) => {
         const asked = range(60).map((call) => {
           const { kid } = call % 3 === 0 ? ring.pending : ring.active;
@@ -87,7 +87,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         await empty.close();
       }));
 
-    test("the signer keeps the old keys if the new keys cannot be opened", () =>
+    test("the signer keeps the old keys if the new keys cannot be decrypted", () =>
       withStartedSigner(async (signer, before) => {
         const broken = { ...(await fixtureKey("stranger", 0)), sealed: null };
         const destroyed = keyRingOf([{ ...before.pending, state: "active" }, broken]);

@@ -115,7 +115,7 @@ test("a refused call adds nothing to the waiting time of later calls", async () 
   expect(await second).toEqual(signed("k", "x"));
 });
 
-test("a single check is queued behind single checks only, a batch behind all calls", async () => {
+test("a single check waits only for single checks, a batch for all calls", async () => {
   const { queue } = openQueue(busy);
   const ask = (size: number, bulk: boolean) => queue.sign("k", new Array(size).fill("x"), bulk);
   const admittedCalls = [ask(5000, true), ask(1, false)];
@@ -128,7 +128,7 @@ test("a single check is queued behind single checks only, a batch behind all cal
     expect(await catchError(call)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
 });
 
-test("the signing queue learns how long a signature takes, and one pause does not mislead it", async () => {
+test("the signing queue averages the time of a signature, and one pause hardly changes the average", async () => {
   const { helper, sign } = aHelper(1);
   const { queue } = openQueue({ inPlace: null, helpers: [helper] });
   async function signIn(ms: number): Promise<void> {
@@ -137,7 +137,7 @@ test("the signing queue learns how long a signature takes, and one pause does no
     sign(ms);
     await one;
   }
-  /** Returns whether a check is admitted behind 1,500 others, and drops them all. */
+  /** Returns whether a check is admitted while 1,500 others wait. It drops all of them. */
   async function isAdmitted(): Promise<boolean> {
     const others = queue.sign("k", new Array(1500).fill("x"), false).catch(() => "refused");
     const answer = await Promise.race([queue.sign("k", ["y"], false).catch(() => "refused"), turnOfLoop()]);
@@ -162,7 +162,7 @@ test("a signature that waits alone is made in the queue's own thread, though a h
   expect([made, sizes()]).toEqual([[["alone"]], []]);
 });
 
-test("several signatures are shared with an idle helper, which gets two groups at most", async () => {
+test("an idle helper gets a share of several waiting signatures, at most two groups at a time", async () => {
   const { helper, sizes, sign } = aHelper();
   const { queue, made } = openQueue({ helpers: [helper], parallel: () => 2 });
   const batch = queue.sign("k", range(5).map(String), true);
@@ -191,7 +191,7 @@ test.each<[groupSize: number, sizes: number[]]>([
   await batch;
 });
 
-test("an engine of groups makes up to eight signatures together, all with one key, if enough wait", async () => {
+test("an engine that signs groups gets up to eight waiting signatures together, all with one key", async () => {
   const { queue, made } = openQueue({ groupSize: 8 });
   const sign = (kid: string, count: number) => queue.sign(kid, range(count).map(String), true);
   await sign("k", 21);
@@ -220,7 +220,7 @@ test("the signatures of a helper that dies are made in the queue's own thread, e
   expect(made.flat().toSorted()).toEqual(range(40).map(String).toSorted());
 });
 
-test("a call fails as a whole if nobody can sign it, and other calls are signed", async () => {
+test("if no thread can sign a call, the whole call fails, and other calls are signed", async () => {
   let isBroken = true;
   const { queue } = openQueue({
     inPlace(kid, messages) {

@@ -26,7 +26,7 @@ async function expectToSign(signer: ServiceSigner, ring: KeyRing): Promise<void>
   expect(isSignedBy(ring, ring.active.kid, { input, signature })).toBe(true);
 }
 
-test("the chosen signing engine is logged in one line, and it signs", () =>
+test("a service logs the chosen signing engine in one line, and signs with it", () =>
   withSigner({ engine: "auto" }, async (signer, ring) => {
     // The engine depends on the machine.
     expect(logged.filter(({ message }) => message.includes("signing with")).length).toBe(1);
@@ -50,7 +50,7 @@ test.if(hasOpenSsl)("a service signs without crypto_mb if it cannot be used, unl
   }),
 );
 
-test("a service uses WebCrypto if OpenSSL is missing or is another library, and logs this in one line", () =>
+test("a service uses WebCrypto if OpenSSL's library is missing or unusable, and logs this in one line", () =>
   withTempDir(async (folder) => {
     await writeFile(join(folder, "text.so"), "no library");
     const other = cLibrary();

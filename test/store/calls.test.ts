@@ -71,10 +71,10 @@ const cases: Case[] = [
 ];
 
 test.each(cases)(
-  "checkPreconditions returns the broken precondition, or null if all hold, of a call with %s",
+  "checkCallPreconditions names the failed precondition, or returns null, in the case of %s",
   (_what, call, now, broken) => {
     expect(checkCallPreconditions(aCall(call), now)).toBe(broken);
-    // Without its precondition, and with nothing else changed, the call is stored.
+    // With this precondition left out, the same call is stored.
     if (broken === null) return;
     expect(
       checkCallPreconditions(aCall(call), now, { ...callPreconditions, [broken]: () => true }),
@@ -82,12 +82,12 @@ test.each(cases)(
   },
 );
 
-test("each precondition of a call is broken by one of the test's cases", () => {
+test("for each precondition of a call, a case exists in which it fails", () => {
   const broken = cases.map(([, , , name]) => name);
   expect(broken).toEqual(expect.arrayContaining(Object.keys(callPreconditions)));
 });
 
-test("a stored call charges the quota and uses its idempotency key for the later calls of its group", () => {
+test("a stored call uses up quota and idempotency key, as later calls of its group see", () => {
   const now = used(8, 0);
   expect(checkCallPreconditions(aCall(keyed(at)), now)).toBeNull();
   expect(checkCallPreconditions(aCall(keyed(at + 1)), now)).toBe("idempotency");
@@ -96,7 +96,7 @@ test("a stored call charges the quota and uses its idempotency key for the later
   expect([...now.used.values()]).toEqual([10, 2]);
 });
 
-test("a refused call charges nothing and does not use its idempotency key", () => {
+test("a refused call uses up neither quota nor idempotency key", () => {
   const now = used(10, 5);
   expect(checkCallPreconditions(aCall(keyed(at)), now)).toBe("minute");
   expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);

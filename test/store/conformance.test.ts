@@ -10,7 +10,7 @@ import { describeDrivers } from "../harness/drivers.ts";
 import { storeQuotaUse } from "../harness/evidence.ts";
 import { anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
-/** The behaviour of the stores over every driver. */
+/** Tests the stores over every driver. */
 describeDrivers("stores", (_kind, opened) => {
   let driver: Driver;
   let stores: Stores;
@@ -37,7 +37,7 @@ describeDrivers("stores", (_kind, opened) => {
     const first = 1_800_000_000 * indexesPerList + 1;
     expect(await come("S/T/A/4")).toEqual([1_800_000_000, first]);
     expect(await come("S/T/A/5")).toBeNull();
-    // A second restore in the same second, and one by a clock that was set back.
+    // These are a second restore in the same second, and a restore after the clock was set back.
     for (const [at, list] of [
       [1_800_000_000_999, 1_800_000_001],
       [1_700_000_000_000, 1_800_000_002],
@@ -52,7 +52,7 @@ describeDrivers("stores", (_kind, opened) => {
 
   test("a new register begins with a random revision", async () => {
     const { settings, keys } = stores;
-    // Whichever test comes first, this register has not begun.
+    // Deletes the keys of earlier tests, because a register begins with its first keys.
     await driver.batch([{ sql: "DELETE FROM signing_keys", args: [] }]);
     const before = await settings.revision();
     await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
@@ -62,7 +62,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await settings.revision()).toBe(begun);
   });
 
-  test("a charge is added to its own quota window, and old windows are deleted", async () => {
+  test("each charge is added to the quota window of its time, and old windows are deleted", async () => {
     const { quotaStore: quota } = stores;
     const charge = (startsAt: number, used: number) =>
       storeQuotaUse(driver, { partnerId: "q", kind: "minute", startsAt, used });
@@ -147,7 +147,7 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await teachers.findEach([])).toEqual([]);
   });
 
-  test("a delivery whose lease was lost is not finished, and releaseAll makes no retry earlier", async () => {
+  test("a sender that lost a lease cannot finish the delivery, and releaseAll makes no retry due earlier", async () => {
     const { webhooks, outbox } = stores;
     await stores.partners.add(aPartner("taken"), anApiKey("taken", "taken-key"));
     const url = "https://hooks.example/";
@@ -171,7 +171,7 @@ describeDrivers("stores", (_kind, opened) => {
       [third.id, 0],
       [third.id + 1, 0],
     ]);
-    // A lease ends by its own time, whoever had it.
+    // A lease ends at its time, even if its holder is dead.
     expect(await leaseFrom(10, "early", 62_999)).toEqual([]);
     expect(await leaseFrom(10, "later", 63_000)).toHaveLength(3);
     expect(await webhooks.remove("taken")).toBe(true);

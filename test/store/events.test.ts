@@ -28,7 +28,7 @@ describeDrivers("events", (_kind, database) => {
     await teachers.apply(writes.map((write) => ({ ...write, events: [] })));
   });
 
-  /** Draws terms: event types, a teacher filter, and no endpoint, an enabled or a disabled one. */
+  /** Draws a partner: event types, a teacher filter, and no endpoint, an enabled or a disabled endpoint. */
   async function drawTerms(): Promise<Map<string, Terms>> {
     const { partners, webhooks } = database.stores();
     const drawn = new Map<string, Terms>();
@@ -47,7 +47,7 @@ describeDrivers("events", (_kind, database) => {
     return drawn;
   }
 
-  /** Draws lookups, some of them deleted since. @returns `partner teacher` of each */
+  /** Draws lookups, and deletes the attestations of some. @returns `partner teacher` for each lookup */
   async function drawVerified(): Promise<Set<string>> {
     const verified = new Set<string>();
     const note = "INSERT OR IGNORE INTO verified_before (partner_id, teacher_id) VALUES (?, ?)";
@@ -68,7 +68,7 @@ describeDrivers("events", (_kind, database) => {
     return verified;
   }
 
-  /** Draws watches, some of numbers that no teacher has. @returns `partner teacher` of each */
+  /** Draws watches, some of numbers that no teacher has. @returns `partner teacher` for each watch */
   async function drawWatched(): Promise<Set<string>> {
     const drawn = partnerIds.flatMap((id) => Array.from({ length: 50 }, () => [id, below(150)] as const));
     const insert = "INSERT OR IGNORE INTO watches (partner_id, reg_no) VALUES (?, 'R/' || ?)";
@@ -95,7 +95,7 @@ describeDrivers("events", (_kind, database) => {
     );
   }
 
-  test("an event goes to each enabled partner whose filter has the event's type and teacher", async () => {
+  test("an event goes to each enabled partner whose event filter includes its type and its teacher", async () => {
     for (let round = 0; round < 25; round++) {
       const [terms, verified, watched] = [await drawTerms(), await drawVerified(), await drawWatched()];
       const planned = await storeEvents();

@@ -27,7 +27,7 @@ for (const kind of driverKinds) {
     let teachers: TeacherStore;
     const folder = sharedFolder();
 
-    // A database for each test: which import is the last one is the database's business.
+    // Each test has its own database, because the last import belongs to the whole database.
     beforeEach(async () => {
       database = await kind.create();
       driver = await database.open();
@@ -64,7 +64,7 @@ for (const kind of driverKinds) {
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
-    test("the stored record of an import has its codes with counts and locations, without values", async () => {
+    test("a stored import has the number and the first rows of each code, but no values of the file", async () => {
       const wrong = Array.from({ length: 30 }, (_, n) =>
         row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
       );
@@ -78,7 +78,7 @@ for (const kind of driverKinds) {
         ["DUPLICATE_REG_NO", 1, 1, { line: 33, field: "reg_no" }],
         ["PHONE_INVALID", 1, 1, { line: 34, field: "phone" }],
       ]);
-      // Only the report has the numbers of rejected rows.
+      // Only the report has the registration numbers of rejected rows; the database does not.
       const placesIn = (first: (typeof codes)[number]["first"]) =>
         first.map(({ line, field }) => ({ line, field }));
       expect(kept?.codes).toEqual(codes.map((one) => ({ ...one, first: placesIn(one.first) })));
@@ -115,10 +115,10 @@ for (const kind of driverKinds) {
       expect(teacher).toMatchObject({ name: "Changed", version: 2 });
     });
 
-    // Only the holder of a file can say how long it held the lock, and empty the log.
+    // These tests need a file: a server has its own lock and write-ahead log.
     const testOfFile = kind.kind === "embedded" ? test : undefined;
 
-    testOfFile?.("a chunk's commit returns how long it held the lock", async () => {
+    testOfFile?.("the commit of a chunk returns how long it held the write lock", async () => {
       const run = await beginImport(imports);
       const done = await commitChunk(imports, run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
       expect(done?.heldMs).toBeGreaterThan(0);
@@ -140,7 +140,7 @@ for (const kind of driverKinds) {
       await imports.tune(true);
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
       await commitChunk(imports, run, many, { ...run, applied: 200, inserted: 200 });
-      // The file alone, without its log.
+      // Copies the database file without its write-ahead log.
       const [main] = await driver.query("PRAGMA database_list");
       await copyFile(String(main?.file), join(folder, "copy.db"));
       const copy = await openDatabaseFile({ file: join(folder, "copy.db") });

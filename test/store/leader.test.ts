@@ -12,10 +12,10 @@ describeDrivers("the leader's lease", (kind, database) => {
     lease = createLeaderStore(driver);
     await driver.batch([bind("DELETE FROM leader")]);
   });
-  /** Lets so much time go by, as far as the lease knows. */
+  /** Ages the lease by so many milliseconds. */
   const age = (ms: number) => driver.batch([bind("UPDATE leader SET expires_at = expires_at - ?", [ms])]);
 
-  test("one service gets and renews the leader's lease, until the lease ends or is given back", async () => {
+  test("a service that has the leader's lease can renew it; others get it only after it ends or is released", async () => {
     expect(await lease.isHeld()).toBe(false);
     expect([await lease.take("one"), await lease.take("other")]).toEqual([true, false]);
     await age(leaseMs - 2_000);
@@ -30,7 +30,7 @@ describeDrivers("the leader's lease", (kind, database) => {
     expect(await lease.take("one")).toBe(true);
   });
 
-  test("one of several services gets the leader's lease", async () => {
+  test("of several services that ask for the leader's lease at the same time, one gets it", async () => {
     const services = await Promise.all([database.another(), database.another(), database.another()]);
     const taken = await Promise.all(services.map((one, at) => createLeaderStore(one).take(`service ${at}`)));
     expect(taken.filter(Boolean)).toHaveLength(1);
@@ -50,7 +50,7 @@ describeDrivers("the leader's lease", (kind, database) => {
       bind("INSERT INTO settings (name, value) VALUES (?, 'x') RETURNING name", [name]);
     expect(await leading.batch([write("first")])).toEqual([[{ name: "first" }]]);
     await age(leaseMs + 1_000);
-    // Nobody has taken it over yet.
+    // The lease has ended, but no other service has taken it.
     await leading.write((tx) => tx.batch([write("second")]));
     await lease.take("other");
     const third = [write("third")];

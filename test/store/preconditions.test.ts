@@ -35,7 +35,7 @@ const aCertificate = {
   addedAt: 1,
 };
 
-/** The preconditions of an answer, one by one (decision D4.8). */
+/** Tests each precondition of an answer (decision D4.8). */
 describeDrivers("an answer's preconditions", (_kind, opened) => {
   let driver: Driver;
   let stores: Stores;
@@ -48,7 +48,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     await stores.partners.add(aPartner("agency"), anApiKey("agency", "k1"));
   });
 
-  /** The counts of everything that answers store. */
+  /** Counts the rows and the quota that stored answers leave. */
   const left = () =>
     driver.query(`SELECT (SELECT count(*) FROM attestations) AS rows,
       (SELECT coalesce(sum(used), 0) FROM quota_windows) AS used, (SELECT count(*) FROM idempotency) AS kept`);
@@ -56,7 +56,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
   const anAnswer = (count = 1): Attestation[] =>
     Array.from({ length: count }, () => anAttestation(++serial, { partnerId: `partner-${serial}` }));
 
-  test("a call that breaks a single precondition is refused", async () => {
+  test("a call is refused if one precondition fails, even if all others hold", async () => {
     const teacher = await put("G/1/A/1");
     const other = { by: "regNo", value: "G/1/A/1" } as const;
     const starts = { minute: 1_800_000, day: 86_400_000 };
@@ -100,7 +100,7 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     return stored;
   }
 
-  // One after the other: a rotation is followed by the compromise of the key that it made active.
+  // The changes run in this order: the rotation makes key B active, and then key B is compromised.
   test("a call is refused if the configuration changed after its authentication", async () => {
     const { partners, keys } = stores;
     const [next, third] = [aSigningKey("C", "pending"), aSigningKey("D", "pending")];
@@ -141,20 +141,23 @@ describeDrivers("an answer's preconditions", (_kind, opened) => {
     ],
   ];
 
-  test.each(ways)("an answer is refused if %s changed the record that it shows", async (what, change) => {
-    const { regNo } = await put(`R/${what.length}/A/1`);
-    const stored = await put(regNo);
-    const found = await stores.teachers.find({ by: "regNo", value: regNo });
-    if (found === null) throw new Error("not found");
-    const { id, version } = found;
-    expect(version).toBe(stored.version);
-    expect(await isStored({ read: [{ id, version }] })).toBe(true);
-    await change(stored);
-    expect(await isStored({ read: [{ id, version }] })).toBe(false);
-    expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
-  });
+  test.each(ways)(
+    "an answer is refused if %s changes the teacher's record before the commit",
+    async (what, change) => {
+      const { regNo } = await put(`R/${what.length}/A/1`);
+      const stored = await put(regNo);
+      const found = await stores.teachers.find({ by: "regNo", value: regNo });
+      if (found === null) throw new Error("not found");
+      const { id, version } = found;
+      expect(version).toBe(stored.version);
+      expect(await isStored({ read: [{ id, version }] })).toBe(true);
+      await change(stored);
+      expect(await isStored({ read: [{ id, version }] })).toBe(false);
+      expect(await isStored({ read: [{ id, version: version + 1 }] })).toBe(true);
+    },
+  );
 
-  test("an answer about nobody is refused if a hidden teacher with that number became visible", async () => {
+  test("an answer that found nobody is refused if a hidden teacher with that number becomes visible", async () => {
     const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
     const nin = new Uint8Array(16).fill(78);
     await put(regNo, { hidden: true, tId: 990_101, ninIndex: nin });

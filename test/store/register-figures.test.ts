@@ -44,7 +44,7 @@ describeDrivers("figures", (_kind, database) => {
     await partners.disable("odd", 5);
   });
 
-  test("the register's figures count the stored data, by the day in the service's time zone", async () => {
+  test("the register's figures count the stored data; the day is that of the service's time zone", async () => {
     const figures = await readFigures({ ...createStores(driver), calendar, clock: { now: () => now } });
     expect(figures.teachers).toEqual({
       total: 10,
@@ -100,7 +100,7 @@ describeDrivers("figures", (_kind, database) => {
 
 test("the licence counts of more than 100,000 teachers are an estimate that adds up to the total", () =>
   withStores(async ({ driver }) => {
-    // Every fourth licence has expired; the others hold.
+    // Every fourth licence has expired; all others are valid.
     const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)
       INSERT INTO teachers (reg_no, name, source, certificate_status, license_expiry_date, announced_status, version, updated_at)
       SELECT 'A/B/C/' || i, 'x', 'legacy', 'CLAIMED', iif(i % 4 = 0, '2020-01-01', '2030-01-01'), 'VALID', 1, 1 FROM s`;

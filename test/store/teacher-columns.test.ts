@@ -19,7 +19,7 @@ import { beginImport, commitChunk } from "../harness/imports.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
-/** A record in which no two fields of one type have the same value: whatever is swapped shows. */
+/** Makes a record in which no two fields of one type have the same value, so that swapped fields are noticed. */
 function distinct(regNo: string, n: number): TeacherContent {
   return {
     regNo,
@@ -46,7 +46,7 @@ function distinct(regNo: string, n: number): TeacherContent {
   };
 }
 
-/** Nothing that can be left out. */
+/** Makes a record whose optional fields are all null. */
 function bare(regNo: string): TeacherContent {
   const content: Record<string, unknown> = { ...distinct(regNo, 1), ninVerified: false };
   for (const field of contentFields) if (teacherFields[field].nullable) content[field] = null;
@@ -83,7 +83,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     expect(await teachers.findMany([content.regNo])).toEqual([stored]);
     const row = { ...lookedUp(stored), updatedAt: stored.updatedAt } as never;
     expect(await teachers.rows([content.regNo])).toEqual([row]);
-    // Nobody finds a hidden teacher, except who asks whose a number is.
+    // Lookups do not find a hidden teacher; findOwners does.
     const found = lookedUp(stored) as never;
     const shown = content.hidden ? (null as never) : found;
     const key = { by: "regNo", value: content.regNo } as const;
@@ -107,7 +107,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     await expectEverywhere(distinct("C/1/1/1", 4), 2);
   });
 
-  test("an import writes a whole record, and each single field, in the same way", async () => {
+  test("an import stores the same record, whether it writes all fields or changes them one by one", async () => {
     const imports = createImportStore(driver, folder);
     const first = await beginImport(imports);
     const applied = { ...first, applied: 1, inserted: 1 };

@@ -30,7 +30,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
       expect(answers.filter((watched) => watched === null)).toHaveLength(7);
       const kept = await all("a");
       expect(kept).toHaveLength(99);
-      // The numbers of each call are stored all, or none of them.
+      // All numbers of a call are stored, or none.
       const stored = adds.flatMap(({ add }, n) => (answers[n] === null ? [] : add));
       expect(kept.sort()).toEqual(stored.sort());
 
@@ -43,7 +43,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
         [[], [second], 99],
       ];
       for (const [add, remove, watched] of rows) expect(await change("a", add, remove)).toBe(watched);
-      // After a limit was lowered below the length, numbers can only be removed.
+      // If the limit is below the list's length, numbers can only be removed.
       await partners.update({ partnerId: "a", watchLimit: 5 });
       expect(await change("a", ["X/1/1/3"], ["X/1/1/2"])).toBeNull();
       expect(await change("a", [], ["X/1/1/2"])).toBe(98);
@@ -69,12 +69,12 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 
-  test("events for fetching are deleted after thirty days, oldest first, except the newest of the old ones", async () => {
+  test("events that partners fetch are deleted after thirty days, but each partner's newest old event stays", async () => {
     const driver = database.driver();
     const { partners, partnerEvents } = database.stores();
     const now = 100 * 86_400_000;
     const limit = now - partnerEventRetentionMs;
-    // `late` has an old event after a kept one: kept events have no gap. `busy` has more events than one step deletes.
+    // `late` has an old event after a new event; both stay, without a gap. `busy` has more events than one step deletes.
     const rows: Record<string, number[]> = {
       quiet: [1, 2, 3],
       fresh: [limit, limit + 1],

@@ -6,7 +6,7 @@ import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
 const url = "http://127.0.0.1:9/hook";
 
-/** The types of the events of the deliveries, in the order in which these were made. */
+/** Reads the event types of the deliveries, in the order of the deliveries' ids. */
 async function made({ rows }: TestWebhooks): Promise<unknown[]> {
   const sql = "SELECT event_type FROM deliveries JOIN events ON events.id = event ORDER BY deliveries.id";
   return (await rows(sql)).map((row) => row.event_type);
@@ -32,7 +32,7 @@ test("a new event and its delivery do not raise the configuration's revision", (
     expect(await world.settings.revision()).toBe(revision);
   }));
 
-test("a partner's backlog is due since its oldest delivery that is due, new or retried", () =>
+test("a partner's backlog has the due time of its oldest due delivery, new or retried", () =>
   withWebhooks(async ({ driver, put, subscribe, webhooks, clock }) => {
     await subscribe("board", url);
     const now = clock.now();

@@ -10,7 +10,7 @@ import { discardFile, makePrivateFile, placeNewFile, replaceFile, syncFile } fro
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
 
-/** The facts of a backup, by which an operator checks that it is the right one. */
+/** The facts of a backup, by which an operator recognises the right one. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
@@ -26,7 +26,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   await readSchema(driver);
   const partial = await lockPartialFile(file);
   try {
-    // The new file is empty, and readable by its owner only. If its inode changes, another user has replaced it.
+    // Only its owner can read the new, empty file. If its inode changes, another user has replaced the file.
     const { dev, ino } = partial.make();
     await driver.copyTo(partial.path);
     const made = lstatSync(partial.path, { throwIfNoEntry: false });
@@ -48,13 +48,13 @@ export const hasSqliteHeader = (file: string) =>
   lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
 /**
- * Checks and reads a backup. It changes nothing in the backup's folder. @param name the backup's name in messages
+ * Checks a backup and reads its facts, without changing its folder. @param name the backup's name in messages
  * @throws TvsError INPUT_UNREADABLE, STORE_CORRUPT for a foreign or damaged file, DATABASE_TOO_NEW
  */
 export async function inspectBackup(file: string, name = file) {
   const { size: bytes, isDatabase, isWhole } = readHeader(file, name);
   if (!isDatabase) throw new TvsError("STORE_CORRUPT", `${name} ${damage(noBackup)}`);
-  // `tvs backup` makes no file in WAL mode. It was copied by hand, and newer commits may be in the original's WAL.
+  // A file in WAL mode was copied by hand, not by `tvs backup`. Its newest commits may be in the original's WAL.
   if (!isWhole) {
     const message =
       `${name} was copied from a database file by hand and may lack its newest commits; ` +
@@ -63,7 +63,7 @@ export async function inspectBackup(file: string, name = file) {
   }
   return readFrozenFile(file, async (all) => {
     try {
-      // The schema is compared first: integrity_check evaluates its expressions, which a stranger may have written.
+      // The schema is compared first, because integrity_check evaluates its expressions, perhaps a stranger's.
       const found = await inspectSchema(all);
       if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
       if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
@@ -87,7 +87,7 @@ function damage(message: string): string {
 
 export type SqlRunner = (sql: string) => Row[];
 
-/** Reads a database file that no process changes. SQLite makes no files, takes no lock and replays no journal. */
+/** Reads a database file that no process changes. SQLite then makes no files, takes no lock and replays no journal. */
 export async function readFrozenFile<T>(file: string, read: (all: SqlRunner) => T | Promise<T>): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNativeDatabase(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
@@ -125,9 +125,9 @@ function contentOf(all: SqlRunner) {
     /** Identifies the master key (`Secrets.check`); null if no command has used the database yet. */
     masterKeyCheck: settings.get(masterKeyCheckSettingName) ?? null,
     counts: counts as Readonly<Record<(typeof countedTables)[number], number>>,
-    /** Milliseconds since the epoch; null before the first attestation. */
+    /** The time of the newest attestation, in milliseconds since the epoch; null before the first attestation. */
     newestAttestation: integerOrNull(newest, "at"),
-    /** The newest evidence log; null if none. `entries` includes attestations without a leaf (decision D13.1). */
+    /** The newest evidence log; null without one. `entries` includes attestations without a leaf (decision D13.1). */
     log:
       log === undefined ? null : { origin: text(log, "origin"), entries: integerOrNull(newest, "last") ?? 0 },
   };
@@ -139,7 +139,7 @@ export async function hashFile(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Finds the backup of an unfinished copy, its journal or lock, by path or name. @returns null for other files */
+/** Gives a backup's path from the path of its partial file, journal or lock. @returns null for other files */
 export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
@@ -155,7 +155,7 @@ export async function lockPartialFile(file: string) {
   return {
     path,
     remove,
-    /** The error if another user has put a file at the path. */
+    /** Makes the error for a file that another user has put at the path. */
     taken,
     /** Makes the empty partial file. @throws TvsError REFUSED if the path exists */
     make() {
@@ -164,14 +164,14 @@ export async function lockPartialFile(file: string) {
       return made;
     },
     release(): void {
-      // The lock file is deleted before it is unlocked, so that the next process makes and locks a new one.
+      // The lock file is deleted while it is locked, so that the next process makes and locks a new file.
       discardFile(`${path}-lock`);
       lock.close();
     },
   };
 }
 
-/** Locks a file that its holder deletes. If it was deleted before the lock was taken, a new file is locked. */
+/** Locks a file that each holder of the lock deletes. If the locked file was deleted already, a new file is locked. */
 async function lockNamed(file: string, path: string): Promise<{ close(): void }> {
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {

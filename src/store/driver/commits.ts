@@ -3,23 +3,23 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
 import type { Driver, Row, SqlStatement, Transaction } from "./driver.ts";
 
-/** A kind of write. One call of `write` stores all items of this kind in a group. */
+/** A writer for one kind of item. One call of `write` stores all items of this kind in a group. */
 export type GroupWriter<T, R> = {
   /** Stores items. @returns a result for each item, in order */
   write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
-  /** How many usual writes cost as much as this item; 1 by default. */
+  /** The item's cost as a multiple of a usual write's cost; 1 by default. */
   weigh?(item: T): number;
 };
 
-/** Commits statements, all or none. `inGroup(kind, item)` queues an item, which `kind.write` gets with all others. */
+/** Commits statements, all or none. `inGroup(kind, item)` queues an item, which `kind.write` stores with others. */
 export type GroupCommit = ReturnType<typeof createGroupCommit>;
 
 export type CommitOptions = {
-  /** The weight from which no further write joins a group. */
+  /** The weight from which a group gets no further write. */
   readonly maxWeight?: number;
   /** The weight of queued writes from which further writes are refused (OVERLOADED). */
   readonly maxQueued?: number;
-  /** Resolves when more answers are signed, whose writes follow; undefined if none are being signed. */
+  /** Returns a promise that resolves when waiting answers are signed and writes follow; undefined if none waits. */
   readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
   /** Called after each commit with the number of its writes. */
   readonly onGroup?: ((writes: number) => void) | undefined;
@@ -34,7 +34,7 @@ type QueuedWrite = Omit<PromiseWithResolvers<unknown>, "promise"> & {
 
 /** While answers are being signed, a commit waits this long for their writes: a larger commit costs hardly more. */
 const usualGatherMs = 5;
-/** A commit to a file blocks the event loop. The next group is gathered for this many times as long. */
+/** A commit to a file blocks the event loop. The next group is gathered for this many times the commit's duration. */
 const gatherPerCommit = 2;
 const longestGatherMs = 50;
 /** The default weight of a group. Larger groups save little, and a commit to a file blocks the event loop longer. */
@@ -63,7 +63,7 @@ export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
     return taken;
   }
 
-  /** Commits a group: the first write, whatever it weighs, and the next writes up to the weight of a group. */
+  /** Commits a group: the first write, of any weight, and further writes until the group weighs `maxWeight`. */
   async function commitNext(): Promise<void> {
     let [weight, count] = [0, 0];
     while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
@@ -71,7 +71,7 @@ export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
     const waiting = queue.length;
     const startedAtMs = performance.now();
     const failure = await commitGroup(driver, group);
-    // Writes that were queued before the failure have already waited as long for the same lock or server.
+    // Writes that were queued before the failure have waited for the same lock or server, so they fail too.
     if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
       for (const { reject } of take(waiting)) reject(failure);
     tookMs = performance.now() - startedAtMs;
@@ -79,7 +79,7 @@ export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
   }
 
   async function drain(): Promise<void> {
-    // The runtime reads one socket after another. Waiting for the turn's end lets calls that came together share a commit.
+    // The runtime reads one socket after another. At the end of its turn, all calls that came together are queued.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
@@ -124,7 +124,7 @@ async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: 
   clearTimeout(timer);
 }
 
-/** Commits a group. @returns why all of it failed; undefined if a write was committed or failed alone */
+/** Commits a group. @returns the error of the whole group; undefined if a write was committed or failed alone */
 async function commitGroup(driver: Driver, group: readonly QueuedWrite[]): Promise<unknown> {
   try {
     const written = await driver.write((tx) => writeAll(tx, group), waitMsOf(driver, group));
@@ -150,7 +150,7 @@ async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise
   return written;
 }
 
-/** Returns how long a group may still wait for a server, since its first write. @throws TvsError STORE_UNAVAILABLE */
+/** Returns how many ms a group may still wait for a server; undefined for a file. @throws TvsError STORE_UNAVAILABLE */
 function waitMsOf(driver: Driver, group: readonly QueuedWrite[]): number | undefined {
   if (driver.kind !== "remote") return undefined;
   const waitedMs = performance.now() - (group[0]?.queuedAtMs ?? 0);

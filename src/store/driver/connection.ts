@@ -24,14 +24,14 @@ const maxPrepared = 500;
 type Native = { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 
 /**
- * Opens a database by path or `file:` URL. The import is dynamic, so that other commands do not load the driver. @param
- * timeoutMs how long SQLite waits for a lock @throws TvsError STORE_*
+ * Opens a database by path or `file:` URL. The import is dynamic, so that other commands do not load the driver.
+ * @param timeoutMs how long SQLite waits for a lock @throws TvsError STORE_*
  */
 export async function openNativeDatabase(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
     const { default: Database } = await import("libsql");
     const db = new Database(file, { timeout: timeoutMs });
-    // Another program may have changed the file: its schema may call harmless functions only, and bad pages are found.
+    // If a stranger has changed the file, these settings block harmful functions in its schema and detect bad pages.
     db.exec("PRAGMA trusted_schema = OFF");
     db.exec("PRAGMA cell_size_check = ON");
     return db;
@@ -40,7 +40,7 @@ export async function openNativeDatabase(file: string, timeoutMs = 0): Promise<L
   }
 }
 
-/** Explains to the operator why a file cannot be opened, and what to do. */
+/** Makes the error that tells the operator why a file cannot be opened, and what to do. */
 export function explainOpenFailure(file: string, error: unknown): TvsError {
   const detail = String(error);
   if (/Unable to open|: 14\b|CANTOPEN|EACCES|ENOENT|EPERM|EROFS/.test(detail)) {
@@ -82,19 +82,19 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. With fewer values than before, the driver would reuse an old one, of another person. */
+    /** Runs one statement. All its calls need the same number of values: missing ones would be an earlier call's. */
     all(sql: string, args: readonly SqlValue[] = []): Row[] {
       const values = args.map(makeBindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
       if (values.length !== valueCount)
         throw new TypeError("a statement must be given as many values each time");
-      // `run` would keep a lock if the statement returns rows. `all` is slower and leaks an object if it returns none.
+      // `run` would keep a lock after a statement with rows. `all` is slower and leaks memory after one without rows.
       if (returnsRows) return native.all(values);
       native.run(values);
       return [];
     },
     exec: (sql: string) => void db.exec(sql),
-    /** Rolls back. If the disk is full, SQLite has done so already, and its second error must not hide the first. */
+    /** Rolls back. On a full disk SQLite has rolled back already, and the second error must not hide the first. */
     rollBack(): void {
       release();
       try {
@@ -124,7 +124,7 @@ export async function retryWhileLocked<T>(run: () => T | Promise<T>, waitMs: num
   }
 }
 
-/** Locks a small database beside the real one. A kill frees the lock. @throws TvsError DATABASE_IN_USE, REFUSED */
+/** Locks a lock file, which is a small database. A kill frees the lock. @throws TvsError DATABASE_IN_USE, REFUSED */
 export async function lockFile(file: string): Promise<{ close(): void }> {
   refuseLink(file);
   try {
@@ -132,10 +132,10 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   } catch (error) {
     throw explainOpenFailure(file, error);
   }
-  // The timeout is longer than `tvs status` holds its read lock.
+  // The timeout, in ms, is longer than the time for which `tvs status` has its read lock.
   const db = await openNativeDatabase(file, 250);
   try {
-    // The lock needs no journal, and a killed process would leave the journal file.
+    // The lock needs no journal file, which a killed process would leave.
     db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {

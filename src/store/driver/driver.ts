@@ -1,14 +1,14 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../domain/errors.ts";
 
-/** A value of a statement. A boolean is bound as 0 or 1, because it would abort the process (native driver). */
+/** A value of a statement. A boolean is bound as 0 or 1: the native driver would abort the process at a boolean. */
 export type SqlValue = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
 export type SqlStatement = { readonly sql: string; readonly args: readonly SqlValue[] };
 
-/** A write transaction: from its first statement to its commit no other process writes. */
+/** A write transaction. No other process writes between its first statement and its commit. */
 export type Transaction = {
-  /** Runs one statement, whose rows show the earlier writes of this transaction. */
+  /** Runs one statement. It sees the earlier writes of this transaction. */
   query(sql: string, args?: readonly SqlValue[]): Promise<Row[]>;
   /** Runs statements in order; over a server, in one request. @returns the rows of each statement */
   batch(statements: readonly SqlStatement[]): Promise<Row[][]>;
@@ -22,7 +22,7 @@ export type Driver = {
   /** Runs one SELECT, which sees committed writes only. */
   query(sql: string, args?: readonly SqlValue[]): Promise<Row[]>;
   /**
-   * Runs `work` in one transaction, and resolves when it is on the disk. If `work` throws, the transaction is rolled
+   * Runs `work` as one transaction and resolves when it is on the disk. If `work` throws, the transaction is rolled
    * back. `work` awaits only its `tx` and may run twice. A server may have committed although its reply was lost.
    * @param waitMs the longest wait for a server, if not the usual one @throws TvsError STORE_*
    */
@@ -33,7 +33,7 @@ export type Driver = {
   copyTo(file: string): Promise<void>;
   /** Makes this process the only `tvs serve` of a file. @returns false for a server @throws TvsError DATABASE_IN_USE */
   lockService(): Promise<boolean>;
-  /** Whether a `tvs serve` uses the database now, be it this process or another. */
+  /** Whether a `tvs serve`, in this process or another, uses the database now. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };
@@ -42,9 +42,9 @@ export const bind = (sql: string, args: readonly SqlValue[] = []): SqlStatement 
 
 type Rows = readonly (readonly SqlValue[])[];
 
-/** Rows in one INSERT. More rows would not make it faster. */
+/** The number of rows in one INSERT. More rows would not make the INSERT faster. */
 export const rowsPerInsert = 10;
-/** Rows with more columns get an INSERT each, because a statement of many rows copies each value once more. */
+/** A row with more columns than this has its own INSERT: an INSERT of several rows copies each value once more. */
 const maxBlockColumns = 10;
 
 /** Makes INSERTs with bound values, which SQLite reads three times as fast as JSON. Narrow rows share an INSERT. */
@@ -68,7 +68,7 @@ export function makeBindable(value: SqlValue): null | number | bigint | string |
   }
   if (typeof value === "number") {
     if (!Number.isFinite(value)) throw new TypeError("a number to be stored must be finite");
-    // The native driver binds a number as REAL, and text or JSON made of it would have `6.0` instead of `6`.
+    // A bigint is bound as INTEGER. The native driver binds a number as REAL, which becomes `6.0` in text and JSON.
     return Number.isSafeInteger(value) ? BigInt(value) : value;
   }
   if (typeof value === "boolean") return value ? 1n : 0n;

@@ -17,18 +17,18 @@ type FileOptions = {
   readonly file: string;
   /** Called when a service's database or lock file was moved or deleted. The process must end then. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
-  /** How often a service checks that both files still have their names, in milliseconds. */
+  /** The time between a service's checks that both files still have their names, in milliseconds. */
   readonly lockWatchMs?: number;
-  /** How long a write waits for another process's transaction, in milliseconds from its call. */
+  /** How long a write waits for another process's transaction, in milliseconds since the write was called. */
   readonly lockWaitMs?: number;
 };
 
 /** How long a read waits for a lock, in milliseconds. */
 const readWaitMs = 5_000;
-/** A read repeats the check of the file's name, a system call, if the last check is older than this (ms). */
+/** A read checks the file's name, by a system call, only if the last check is older than this (ms). */
 const pollIntervalMs = 100;
 
-/** Opens a database file with one connection. @throws TvsError STORE_*, for a foreign file too */
+/** Opens a database file with one connection. @throws TvsError STORE_*, also for a file that is no database */
 export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
   const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);
@@ -39,7 +39,7 @@ export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /** Checks both files. Without the lock file a second service could start; in a moved database every call fails. */
+  /** Checks both files. Without the lock file a second service could start. With a moved database every call fails. */
   function watchFiles(requireSameLock: FileWatch): void {
     try {
       requireSameFile();
@@ -87,7 +87,7 @@ async function open(file: string): Promise<Connection> {
 /** Runs write transactions one by one, and reads between them. Waiting for a lock leaves the event loop free. */
 function createAccess(connection: Connection, requireSameFile: FileWatch, lockWaitMs: number) {
   const inTurn = createSerialQueue();
-  /** Resolves at the end of the open transaction; undefined without one. */
+  /** Resolves at the end of the open transaction; undefined if no transaction is open. */
   let open: PromiseWithResolvers<void> | undefined;
 
   function begin(): void {
@@ -130,7 +130,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
       const begun = () => retryWhileLocked(begin, deadlineMs - performance.now());
       return inTurn(() => begun().then(() => transact(work)));
     },
-    /** Reads when no transaction is open: the connection would show its uncommitted rows. */
+    /** Reads while no transaction is open, because the connection would also return its uncommitted rows. */
     async read<R>(run: () => R): Promise<R> {
       const readCommitted = async () => {
         while (open !== undefined) await open.promise;
@@ -149,9 +149,9 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Makes a check that a file still has its name. A service could otherwise answer from a moved file while commands write
- * to another. @returns the check; it does nothing if the last one is younger than `maxAgeMs` @throws TvsError
- * STORE_UNAVAILABLE
+ * Makes a check that a file still has its name. Without it, a service could answer from a moved file while commands
+ * write to a new file. @returns the check, which does nothing if the last check is younger than `maxAgeMs`
+ * @throws TvsError STORE_UNAVAILABLE
  */
 function watchFile(file: string) {
   const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));

@@ -6,7 +6,7 @@ import { TvsError } from "../../domain/errors.ts";
 
 export const syncFile = (file: string) => sync(file, "r+");
 
-/** Flushes the names in a file's folder to the disk. A power cut could otherwise undo a rename. */
+/** Flushes the names in a file's folder to the disk, so that a power cut cannot undo a rename. */
 export const syncFolderOf = (file: string) => sync(dirname(file), "r");
 
 function sync(path: string, mode: "r" | "r+"): void {
@@ -19,8 +19,8 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Gives a finished file its name by a hard link, which cannot overwrite a file. Where links fail, the file is renamed
- * after a check, except with `isFinal`. @throws TvsError REFUSED if the name is taken
+ * Gives a finished file its name by a hard link, which cannot overwrite a file. If the link fails, the file is renamed
+ * after a check, but not with `isFinal`. @throws TvsError REFUSED if the name is taken
  */
 export function placeNewFile(temporary: string, file: string, isFinal = false): void {
   try {
@@ -56,7 +56,7 @@ export function makePrivateFile(file: string): fs.Stats | null {
   }
 }
 
-/** Gives a finished file its name and replaces a file of that name. @throws TvsError REFUSED for a link or folder */
+/** Gives a finished file its name, and replaces the file of that name. @throws TvsError REFUSED for a link or folder */
 export function replaceFile(temporary: string, file: string): void {
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
     throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
@@ -66,7 +66,7 @@ export function replaceFile(temporary: string, file: string): void {
 
 type Content = string | Uint8Array | AsyncIterable<string>;
 
-/** Writes a temporary file beside the final path, so that no reader finds half of it. @returns its path */
+/** Writes a temporary file beside the final path, so that no reader finds half of the content. @returns its path */
 export async function writeTemporaryFile(file: string, content: Content, mode = 0o600): Promise<string> {
   const temporary = join(dirname(file), `.tvs-${randomUUID()}`);
   const handle = await open(temporary, "wx", mode);
@@ -82,7 +82,7 @@ export async function writeTemporaryFile(file: string, content: Content, mode = 
   }
 }
 
-/** Deletes an unfinished file. A failure is ignored, because it would hide the error that came before. */
+/** Deletes an unfinished file. A failure to delete is ignored, because it would hide an earlier error. */
 export function discardFile(file: string): void {
   try {
     fs.rmSync(file, { force: true });

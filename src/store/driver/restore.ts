@@ -31,7 +31,8 @@ export type RestoreResult = Awaited<ReturnType<typeof restoreBackup>>;
 /**
  * Replaces a database that no service uses by a backup. The copy is written and flushed under another name. Then one
  * rename replaces the old file, so a kill leaves either database whole.
- * @returns the old database's new path, and what the restored one lacks; null if there was none, or it is unreadable
+ * @returns `replaced`, the old database's new path, and `undone`, what the restored one lacks; null if none or
+ *   unreadable
  * @throws TvsError REFUSED if there is a database and no `force`, DATABASE_IN_USE, INPUT_UNREADABLE if the backup
  *   cannot be read or has changed since it was inspected, STORE_*
  */
@@ -91,7 +92,7 @@ async function changeCopy(file: string, change: RestoreOptions["onCopied"]): Pro
 
 async function swap(temporary: string, target: string, aside: string, restored: DatabaseSummary) {
   if (!fs.existsSync(target)) {
-    // A WAL that the old database left would be replayed into the restored one.
+    // SQLite would apply an old database's WAL to the restored database, so the WAL is moved away.
     setSideFilesAside(target, aside);
     syncFolderOf(target);
     placeNewFile(temporary, target);
@@ -117,8 +118,8 @@ async function swap(temporary: string, target: string, aside: string, restored: 
 }
 
 /**
- * Moves the old database's WAL into its file, and locks the file until the restore is done. So no process writes to the
- * old file any more. This process must not open the file a second time: closing it would release the lock (fcntl).
+ * Moves the old database's WAL into its file, and locks the file until the restore is done, so that no process writes
+ * to the old file. This process must not open the file a second time: closing it would release the lock (fcntl).
  * @returns null for a file that is too damaged to be opened
  */
 async function holdOld(target: string) {
@@ -131,7 +132,7 @@ async function holdOld(target: string) {
   };
   for (;;) {
     try {
-      // SQLite's timeout does not apply to a change of the journal mode, so it is retried here.
+      // SQLite's timeout does not apply to a change of the journal mode, so the change is retried here.
       db.exec("PRAGMA journal_mode = DELETE");
       db.exec("BEGIN EXCLUSIVE");
       // Between the two statements another process may have set the WAL mode again.

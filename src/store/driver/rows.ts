@@ -32,14 +32,14 @@ export const integerOrNull = orNull(integer);
 export const bytesOrNull = orNull(bytes);
 
 type Reader<T> = (row: Row, column: string) => T;
-/** What the reader of a member returns. For a union of strings it is `string`: which string is not checked. */
+/** The type that a member's reader returns. A union of strings is read as `string`: the value is not checked. */
 type Stored<V> = V extends string ? string : V;
 type Readers<T> = { readonly [K in keyof T]: Reader<Stored<T[K]>> };
 export type RecordOf<R> = { readonly [K in keyof R]: R[K] extends Reader<infer V> ? V : never };
 
 export const json = (row: Row, column: string) => JSON.parse(text(row, column));
 
-/** Makes a function that reads a row, from a reader for each member. A member's column has its name in snake case. */
+/** Makes a function that reads a row by one reader for each member. A column has its member's name in snake case. */
 export function rowReader<T>(readers: Readers<T>): (row: Row) => T {
   const members = Object.entries<Reader<unknown>>(readers);
   const columns = members.map(([member, read]) => ({ member, column: columnOf(member), read }));

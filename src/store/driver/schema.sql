@@ -32,7 +32,7 @@ CREATE TABLE teachers (
   category TEXT,
   source TEXT NOT NULL CHECK (source IN ('new_system', 'legacy')),
   active INTEGER NOT NULL DEFAULT 1,
-  -- Only the operator finds a hidden teacher. Nobody else gets the numbers, and the status lists show a withdrawal.
+  -- Only the operator finds a hidden teacher. No other teacher gets the numbers. The status lists show a withdrawal.
   hidden INTEGER NOT NULL DEFAULT 0 CHECK (hidden IN (0, 1)),
   certificate_status TEXT NOT NULL CHECK (certificate_status IN ('VERIFIED', 'NOT_FOUND', 'CLAIMED', 'LEGACY_RECORD')),
   certificate_issue_date TEXT,
@@ -40,7 +40,7 @@ CREATE TABLE teachers (
   license_expiry_date TEXT,
   license_revoked_on TEXT,
   license_revoked_reason TEXT,
-  -- An empty cell of an extract lifts a revocation only if an extract made it.
+  -- An empty cell of an extract lifts only a revocation that an extract made.
   license_revoked_by TEXT CHECK (license_revoked_by IN ('operator', 'extract')),
   photo_url TEXT,
   profile TEXT,
@@ -146,7 +146,7 @@ CREATE TABLE signing_keys (
 CREATE UNIQUE INDEX one_active_key ON signing_keys (state) WHERE state = 'active';
 CREATE UNIQUE INDEX one_pending_key ON signing_keys (state) WHERE state = 'pending';
 
--- The use of each fixed window. A call is charged to the window of its arrival, even if it is answered later.
+-- The calls charged to each fixed window. A call is charged to the window of its arrival, even if answered later.
 CREATE TABLE quota_windows (
   partner_id TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('minute', 'day')),
@@ -237,8 +237,8 @@ CREATE TABLE imports (
   events INTEGER NOT NULL,
   -- A JSON array of the file's fields, for the next import to compare. NULL until the import is finished.
   fields TEXT,
-  -- JSON: what the applied rows removed, with the earlier values, or that --allow-change permitted it. The import's
-  -- brake adds up the imports of a day.
+  -- JSON: the licences, certificates and revocations that the applied rows removed, with the numbers before, or that
+  -- --allow-change permitted the losses. The brake adds up the imports of a day.
   losses TEXT NOT NULL,
   -- Digests of the rejected rows, by which the next import recognises them.
   rejections TEXT
@@ -292,7 +292,7 @@ CREATE TABLE deliveries (
   event INTEGER NOT NULL REFERENCES events (id),
   partner_id TEXT NOT NULL,
   state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
-  -- The number of all attempts, and the number of them before the present schedule began.
+  -- attempts counts all attempts, schedule_from the attempts before the present schedule began.
   attempts INTEGER NOT NULL DEFAULT 0,
   schedule_from INTEGER NOT NULL DEFAULT 0,
   -- 0 means due now. While a sender has a lease, this is the end of the lease.
@@ -333,7 +333,7 @@ CREATE TABLE watches (
   PRIMARY KEY (partner_id, reg_no)
 ) STRICT, WITHOUT ROWID;
 
--- The length of each watch list. To count 100,000 rows would hold the write lock for ten milliseconds.
+-- The length of each watch list. Counting 100,000 rows would hold the write lock for ten milliseconds.
 CREATE TABLE watch_counts (
   partner_id TEXT PRIMARY KEY,
   watched INTEGER NOT NULL CHECK (watched >= 0)
@@ -395,8 +395,8 @@ CREATE TABLE log_checkpoints (
   PRIMARY KEY (size, log)
 ) STRICT, WITHOUT ROWID;
 
--- Which attestations retention has deleted, as a note signed by the log (src/domain/evidence/retention.ts). The table
--- is empty before the first deletion.
+-- A note, signed by the log, that says which attestations retention has deleted (src/domain/evidence/retention.ts). The
+-- table is empty before the first deletion.
 CREATE TABLE log_retention (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   note TEXT NOT NULL

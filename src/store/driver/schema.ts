@@ -13,13 +13,13 @@ const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
 /** Reads steps and objects in one statement, because another process may apply a step between two statements. */
 const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
   UNION ALL ${readObjects}`;
-/** The tables of ANALYZE. They are no change of the schema, because they affect only the speed of queries. */
+/** The tables that ANALYZE makes. They affect only the speed of queries, so they do not count as a changed schema. */
 const statistics = [
   "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs; as {@link readSchema} */
+/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and those of {@link readSchema} */
 export async function applySchema(driver: Driver, all = steps): Promise<void> {
   const found = await readSchema(driver, all);
   const isOlder = found > 0 && found < all.length;
@@ -47,17 +47,17 @@ export async function readSchema(driver: Driver, all = steps): Promise<number> {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** Whether a register is complete. Its signing keys are made last. */
+/** Whether a register is complete, by its signing keys, which are made last. */
 export async function hasCompleteRegister(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }
 
-/** Compares the schema with ours. @returns null for another program's database @throws TvsError DATABASE_TOO_NEW */
+/** Compares the schema with this program's. @returns null for a foreign database @throws TvsError DATABASE_TOO_NEW */
 export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
   const first = await query(readObjects);
   if (first.length === 0) return { version: 0, difference: null };
-  // The table is ours only if its definition is: a view of the same name could run anything.
+  // Only a table with exactly this definition is ours: a view of the same name could run any SQL.
   if (!first.some(({ sql }) => sql === stepsTable)) return null;
   const rows = await query(readStepsAndObjects);
   const version = rows.filter(({ type }) => type === "step").length;
@@ -75,7 +75,7 @@ function statements(text: string) {
   return parts.filter((sql) => sql.trim() !== "").map((sql) => bind(sql.trim()));
 }
 
-/** Makes the expected objects in a database in memory and reads them. This takes some three milliseconds. */
+/** Reads the objects that the steps make, in a new database in memory. This takes some three milliseconds. */
 async function objectsOf(made: readonly string[]): Promise<Row[]> {
   const db = await openNativeDatabase(":memory:");
   try {

@@ -3,7 +3,7 @@ import { TvsError } from "../../domain/errors.ts";
 
 /** The longest response that is read, in bytes. By default sqld, the libSQL server, sends at most 10 MB. */
 const maxAnswerBytes = 16 * 1024 ** 2;
-/** The most values in a response, counted by `[` and `{`. Parsed, a value takes up to 100 times its bytes of memory. */
+/** The most values in a response, counted by `[` and `{`. A parsed value takes up to 100 times its bytes in memory. */
 const maxAnswerValues = 1_000_000;
 const [bracket, brace] = [0x5b, 0x7b];
 
@@ -29,7 +29,7 @@ export async function sendToServer(request: Request, url: URL, waitMs: number): 
   return new Response(bytes.length === 0 ? null : bytes, { status, headers: response.headers });
 }
 
-/** Whether a response is compressed. Bun may decompress all of it, of any size, although nobody reads it. */
+/** Whether a response is compressed. Bun may decompress even a huge response that nobody reads. */
 export function isCompressed({ headers }: Response): boolean {
   return (headers.get("Content-Encoding") ?? "identity") !== "identity";
 }

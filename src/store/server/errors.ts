@@ -1,6 +1,6 @@
 import { type ErrorCode, TvsError } from "../../domain/errors.ts";
 
-/** Collects text and HTTP status of an error and its causes: Bun, Deno and the client place them differently. */
+/** Collects the text and HTTP status of an error and its causes, which Bun, Deno and the client place differently. */
 function factsOf(error: unknown): { text: string; status: number | undefined } {
   if (!(error instanceof Error)) return { text: String(error), status: undefined };
   const { code, status } = error as { code?: unknown; status?: unknown };
@@ -19,7 +19,7 @@ export function isRefusedStatement(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
-/** Whether the error is of a replica, which forwards writes to its primary. */
+/** Whether the error comes from a replica, which forwards writes to its primary. */
 export const isReplicaError = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
@@ -56,6 +56,6 @@ export function serverOpenError(error: unknown, url: string, hasToken: boolean):
   });
 }
 
-/** Makes the error for a replica. It forwards writes, and its own rows may not show them yet. */
+/** Makes the error for a replica. A replica forwards writes, and may not have them in its own rows yet. */
 export const replicaError = (url: string) =>
   new TvsError("CONFIG_INVALID", `the database at ${url} is a replica; ${option} must be the primary`);

@@ -36,7 +36,7 @@ export async function openDatabaseServer(options: RemoteOptions): Promise<Driver
 
   /**
    * Runs one transaction after the other. A caller may stop waiting for its turn. If a node is killed in a transaction,
-   * the server queues all requests for 5 s. It later runs those whose caller has left too.
+   * the server queues all requests for 5 s. Then it runs even requests that no caller waits for.
    */
   const inTurn = createSerialQueue();
   async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
@@ -68,12 +68,12 @@ export async function openDatabaseServer(options: RemoteOptions): Promise<Driver
   };
 }
 
-/** The most reads in one request: more than a node has at a time. */
+/** The most reads in one request. A node has fewer reads at a time. */
 const maxTogether = 128;
 
 /**
- * Queues reads while a request is under way, because one request costs the server as much as many reads. A read is sent
- * after its call, so it shows each earlier commit. Its time limit counts from the call (decision D12.3).
+ * Queues reads while a request is under way, because a request with one read costs the server as much as one with many.
+ * A read is sent after its call, so it shows all commits before the call. Its time limit counts from the call (D12.3).
  */
 function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
   type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
@@ -113,7 +113,7 @@ const noCopy = "a libSQL server does not copy itself; use its own backup, or run
 
 const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
 
-/** Adds that the commit may have been made: otherwise an operator might rotate the keys a second time. */
+/** Adds to an error that the commit may have been made, so that an operator does not rotate the keys twice. */
 function asUnknown(error: unknown): unknown {
   if (!isTvsError(error, "STORE_UNAVAILABLE") || isRefusedStatement(error.cause)) return error;
   const message =
@@ -123,7 +123,7 @@ function asUnknown(error: unknown): unknown {
 
 const firstPauseMs = 10;
 
-/** Retries while the server is busy, for example with a checkpoint of its write-ahead log. @throws TvsError */
+/** Repeats `ask` while the server is busy, for example with a checkpoint of its write-ahead log. @throws TvsError */
 async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>): Promise<T> {
   const end = performance.now() + waitMs;
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
@@ -131,7 +131,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = tvsErrorOf(error);
-      // Only the server's errors are retried. `tvsErrorOf` makes a new error of those, and returns a TvsError of ours as it is.
+      // Only errors of the server are retried. `tvsErrorOf` makes a new error of those and returns our own unchanged.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }

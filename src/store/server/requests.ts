@@ -7,12 +7,12 @@ import { isRefusedStatement, isTimeout } from "./errors.ts";
 
 export type SentStatement = { readonly sql: string; readonly args: InArgs };
 
-/** Requests to a libSQL server. The error of one statement is a value: the others may have succeeded. */
+/** Requests to a libSQL server. A statement's error is returned, because the other statements may have succeeded. */
 export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
 
 /**
- * Sends requests with the libSQL client. It has no time limit and opens a connection for each request. With 64 callers
- * this is as fast as kept connections, with 4 or fewer 0.6 to 0.8 times as fast.
+ * Creates requests with the libSQL client, which has no time limit and opens a connection for each request. With 64
+ * callers this is as fast as kept connections, with 4 or fewer callers 0.6 to 0.8 times as fast.
  */
 export async function createServerRequests({ url, token }: LibsqlServerAddress) {
   const { createClient } = await import("@libsql/client/http");
@@ -57,9 +57,9 @@ export async function createServerRequests({ url, token }: LibsqlServerAddress) 
         if (limit.isOver()) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
         return rows;
       }
-      /** The server runs each statement only after the success of the one before, and so the COMMIT too. */
+      /** The server runs each statement, and the COMMIT, only if the statement before it succeeded. */
       async function finish(statements: readonly SqlStatement[]): Promise<Row[][]> {
-        // The server may give the lock after the caller has left, so the first statements do not bring the COMMIT along.
+        // The server may give the lock after the caller has left, so the first statements are sent without the COMMIT.
         if (!hasBegun) return batch(statements).finally(() => (isOver = true));
         if (isOver) throw new TypeError("the transaction is over");
         isOver = true;
@@ -90,7 +90,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One failure fails the request. The statements are sent alone then, at five times the cost for the server.
+    // One failed statement fails the request. Then each is sent alone, which costs the server five times as much.
     if (isRefusedStatement(error)) return alone();
     throw error;
   }

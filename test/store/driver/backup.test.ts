@@ -67,7 +67,7 @@ test("a backup never overwrites a file, nor a backup that another process is wri
     expect(await catchError(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "REFUSED" });
     expect(fs.readFileSync(other.path, "utf8")).toBe("theirs");
     await other.release();
-    // Nobody has it any more: it is what a killed backup left.
+    // The file is now like one that a killed backup left.
     expect(await makeBackup(driver, `${folder}/b.db`)).toMatchObject({ counts: { teachers: 2 } });
     expect(fs.readdirSync(folder).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
     expect(await catchError(makeBackup(driver, `${folder}/none/b.db`))).toMatchObject({ code: "REFUSED" });

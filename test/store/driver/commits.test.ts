@@ -14,7 +14,7 @@ type World = {
   keys(): Promise<string[]>;
 };
 
-/** The group commit over a real database. Its batches are counted and can be delayed. */
+/** Runs a function with a group commit over a real database, whose batches are counted and can be delayed. */
 function withCommits(
   act: (world: World) => Promise<void>,
   limits?: Parameters<typeof createGroupCommit>[1],
@@ -166,7 +166,7 @@ test("all writes that waited too long for another process's lock are refused", (
     gate.resolve();
     const codes = (await Promise.all([...outcomes, later])).map((error) => (error as TvsError).code);
     expect(new Set(codes)).toEqual(new Set(["STORE_BUSY"]));
-    // Only what came while they waited is tried once more.
+    // Only the write that came during the failed commit is tried in a commit of its own.
     expect(tried).toEqual([10, 1]);
   }));
 
@@ -183,7 +183,7 @@ test("each commit is counted with the number of its writes", () => {
   );
 });
 
-test("a slow disk refuses the writes beyond the queue, keeps the others, and accepts writes again afterwards", () =>
+test("while a commit hangs, a full queue refuses further writes; later its writes and new writes are stored", () =>
   withCommits(
     async ({ commit, hold, keys }) => {
       const goOn = hold();

@@ -4,7 +4,7 @@ import { applySchema } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withDatabase } from "../../harness/drivers.ts";
 import { catchError } from "../../harness/rejection.ts";
 
-/** The behaviour of every driver. */
+/** Tests every driver. */
 describeDrivers("driver", (kind, opened) => {
   let driver: Driver;
 
@@ -20,7 +20,7 @@ describeDrivers("driver", (kind, opened) => {
   const withOwn = (act: (own: Driver) => Promise<void>) =>
     withDatabase(kind, (own) => applySchema(own).then(() => act(own)));
 
-  test("a driver stores and returns values of every type, and binds an integer as an integer, not as 6.0", async () => {
+  test("a driver stores and returns values of every type, and stores the integer 6 as 6, not as 6.0", async () => {
     const whole = new Uint8Array([9, 0, 1, 255, 9]);
     const args = ["types", Number.MAX_SAFE_INTEGER, whole.subarray(1, 4), "é/\u{1F600}"];
     await driver.batch([{ sql: "INSERT INTO probe VALUES (?, ?, ?, ?)", args }]);
@@ -51,7 +51,7 @@ describeDrivers("driver", (kind, opened) => {
     expect(found).toEqual([1, undefined, 2, undefined, undefined, 1]);
   });
 
-  test("a transaction stores all of its batches or nothing, and refuses a batch after its last", async () => {
+  test("a transaction stores all of its batches or none, and refuses a batch after finish()", async () => {
     const insert = (key: string) => ({ sql: "INSERT INTO probe (k) VALUES (?) RETURNING k", args: [key] });
     const insertBoth = (first: string, ...last: string[]) =>
       driver.write(async (tx) => {
@@ -97,7 +97,7 @@ describeDrivers("driver", (kind, opened) => {
       const [stored] = await own.query("SELECT sql FROM sqlite_master WHERE name = 'one_active_key'");
       const gone = await verdictAfter("DROP INDEX one_active_key", String(stored?.sql));
       expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
-      // Statistics are SQLite's own business; a libSQL server does not take the statement.
+      // Statistics do not count as a changed schema. A libSQL server refuses ANALYZE.
       if (own.kind === "embedded") await own.batch([{ sql: "ANALYZE", args: [] }]);
       await applySchema(own);
     }));
@@ -109,7 +109,7 @@ describeDrivers("driver", (kind, opened) => {
   };
 
   test.each([0, 1, rowsPerInsert - 1, rowsPerInsert, 2 * rowsPerInsert + 3])(
-    "insertStatements makes INSERTs that store %d rows of every type",
+    "makeInserts makes INSERTs that store %d rows of every type",
     async (count) => {
       const first = 1000 * (count + 1);
       const rows = Array.from({ length: count }, (_, n) => [
@@ -124,7 +124,7 @@ describeDrivers("driver", (kind, opened) => {
     },
   );
 
-  test("insertStatements makes INSERTs that store rows of many columns", async () => {
+  test("makeInserts makes INSERTs that store rows of many columns", async () => {
     const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
     await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
     const rows = Array.from({ length: rowsPerInsert + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));

@@ -9,7 +9,7 @@ import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
 
-/** One test for each hazard of the native driver on Bun or Deno, from which the connection must protect. */
+/** Each test is for one hazard of the native driver on Bun or Deno, which the connection must prevent. */
 
 const createTable = "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT UNIQUE, flag, note)";
 
@@ -17,7 +17,7 @@ function withConnection(act: (connection: Connection) => void): Promise<void> {
   return withTempDir((folder) => withSecond(`${folder}/tvs.db`, act));
 }
 
-/** The same connection with its transactions. */
+/** Runs a function with a driver, which uses the same connection in transactions. */
 function withDriver(act: (driver: Driver, file: string) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const file = `${folder}/tvs.db`;
@@ -117,7 +117,7 @@ test.each<[string, unknown]>([
   expect(() => makeBindable(value as SqlValue)).toThrow(TypeError);
 });
 
-/** Another process that takes the lock, says so, and gives it back after a while. */
+/** The program of another process: it takes the lock, prints this, and releases the lock after 100 ms. */
 const holder = `
   const { openConnection } = await import(process.argv[1]);
   const connection = await openConnection(process.argv[2]);
@@ -125,7 +125,7 @@ const holder = `
   connection.exec("INSERT INTO person (id, name) VALUES (1, 'from the other process')");
   process.stdout.write("held");
   setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
-/** Another process that reads and writes in one transaction, many times. */
+/** The program of another process: it runs 200 transactions that read and write. */
 const counter = `
   const { openDatabaseFile } = await import(process.argv[1].replace("connection.ts", "file.ts"));
   const driver = await openDatabaseFile({ file: process.argv[2] });

@@ -20,7 +20,7 @@ const changes: [string, (file: string) => void][] = [
 type World = {
   readonly file: string;
   readonly driver: Driver;
-  /** Another process, as far as the database can tell. */
+  /** A second connection, which SQLite treats like another process. */
   readonly foreign: Connection;
   names(): Promise<string[]>;
 };
@@ -42,7 +42,7 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
 }
 
 test.each(changes)(
-  "a database file that %s is no longer used: reads notice this soon, writes immediately",
+  "after a database file %s, reads fail within a short time, and writes fail immediately",
   (_what, change) =>
     withFile(async ({ file, driver }) => {
       await driver.copyTo(`${file}.copy`);
@@ -53,19 +53,19 @@ test.each(changes)(
       expect(await waitForAnswer(ask, (error) => error !== undefined)).toMatchObject(gone);
       expect(await catchError(driver.batch([insert]))).toMatchObject(gone);
       expect(await catchError(driver.copyTo(`${file}.later`))).toMatchObject(gone);
-      // The original file under its name does not bring the database back.
+      // The driver fails even when the original file has its name again.
       renameSync(`${file}.first`, file);
       expect(await ask()).toMatchObject(gone);
     }),
 );
 
-test("a write notices a moved database file without an earlier read", () =>
+test("a write to a moved database file fails, even if no read came before", () =>
   withFile(async ({ file, driver }) => {
     renameSync(file, `${file}.old`);
     expect(await catchError(driver.batch([insert]))).toMatchObject({ code: "STORE_UNAVAILABLE" });
   }));
 
-test("a database file is locked under whichever path it is opened", () =>
+test("a lock of a database file is seen through a symbolic link to the file", () =>
   withTempDir(async (folder) => {
     const first = await openDatabaseFile({ file: `${folder}/tvs.db` });
     symlinkSync(`${folder}/tvs.db`, `${folder}/other.db`);
@@ -167,7 +167,7 @@ test("all waiting commits are refused together if another process holds the lock
 
 const logBytes = (file: string) => statSync(`${file}-wal`).size;
 
-/** @returns the most that the log had */
+/** Writes so many mebibytes. @returns the largest size of the write-ahead log, in bytes */
 async function write({ file, driver }: World, mebibytes: number): Promise<number> {
   let most = 0;
   for (let n = 0; n < mebibytes * 16; n++) {

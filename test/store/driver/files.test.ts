@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { placeNewFile } from "../../../src/store/driver/files.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
-test("nameNewFile gives a finished file its final name, and never replaces another file", () =>
+test("placeNewFile gives a finished file its final name, and never replaces another file", () =>
   withTempDir(async (folder) => {
     const file = join(folder, "file");
     const finished = (text: string) => {
@@ -20,7 +20,7 @@ test("nameNewFile gives a finished file its final name, and never replaces anoth
   }));
 
 // A folder acts as a file on a file system without hard links, because it cannot be linked.
-test("nameNewFile renames a file if hard links are missing, unless the file must be exclusive", () =>
+test("without hard links, placeNewFile renames the file, but throws if isFinal is set", () =>
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));

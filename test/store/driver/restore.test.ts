@@ -8,7 +8,7 @@ import { applySchema } from "../../../src/store/driver/schema.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { catchError } from "../../harness/rejection.ts";
 
-/** A setting that identifies a database. */
+/** Makes the setting that identifies a database. */
 const named = (name: string) =>
   `INSERT INTO settings VALUES ('name', '${name}') ON CONFLICT DO UPDATE SET value = excluded.value`;
 
@@ -33,7 +33,7 @@ async function settings(file: string): Promise<Record<string, unknown>> {
 
 type Folder = { target: string; options: RestoreOptions; names(): string[] };
 
-/** `backup.db` named "backup", and `tvs.db` named "old" when asked for. */
+/** Makes `backup.db`, whose name setting is "backup", and if `old` is true `tvs.db`, whose name setting is "old". */
 async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): Promise<void> {
   await withTempDir(async (folder) => {
     const target = `${folder}/tvs.db`;
@@ -96,7 +96,7 @@ test("a restore writes the write-ahead log of a killed old database into the cop
     expect(await settings(`${target}.replaced-then`)).toEqual({ name: "old", late: "yes" });
   }));
 
-test("a restore renames a write-ahead log without a database, and does not replay it", () =>
+test("a restore renames a write-ahead log that has no database, and does not replay it", () =>
   withBackup(false, async ({ target, options, names }) => {
     fs.writeFileSync(`${target}-wal`, "a log of who knows what");
     fs.writeFileSync(`${target}-journal`, "a journal of who knows what");
@@ -132,7 +132,7 @@ test("a restore is refused while a service or a command uses the database", () =
 test("a command that waited for the old database file cannot write into the restored one", () =>
   withBackup(true, async ({ target, options }) => {
     const { default: Database } = await import("libsql");
-    // Opened before the swap; its first statement comes after, as that of a command that waited for the lock.
+    // This connection is opened before the restore and first used after it, like that of a waiting command.
     const stale = new Database(target, { timeout: 0 });
     await restoreBackup(options);
     expect(() =>

@@ -13,7 +13,7 @@ import { catchError } from "../../harness/rejection.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 
 const first = readFileSync(new URL("../../../src/store/driver/schema.sql", import.meta.url), "utf8");
-/** A made-up later step: a table, a column, and a row that another step may not have written. */
+/** A made-up later step: it makes a table and a column, and inserts a row. */
 const second = `-- What a later release adds.
 CREATE TABLE rooms (room TEXT PRIMARY KEY) STRICT;
 ALTER TABLE partners ADD COLUMN room TEXT REFERENCES rooms (room);
@@ -47,7 +47,7 @@ for (const kind of driverKinds) {
         expect(await driver.query("SELECT value FROM revision")).toEqual([{ value: 2 }]);
       }));
 
-    test("a later schema step keeps what is stored", () =>
+    test("a later schema step keeps the stored rows", () =>
       withDatabase(kind, async (driver) => {
         await applySchema(driver, [first]);
         await driver.batch([bind("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
@@ -59,7 +59,7 @@ for (const kind of driverKinds) {
         expect(await readSchema(driver, steps)).toBe(2);
       }));
 
-    test("a schema whose maker was killed is completed by the next program", () =>
+    test("if a process is killed while it makes the schema, the next process completes the schema", () =>
       withDatabase(kind, async (driver) => {
         const cutOff = (number: number): Driver => ({
           ...driver,

@@ -22,14 +22,14 @@ async function startAnswering(answer: Answer) {
   return { url: await listen(server), close };
 }
 
-test("a repeated request waits in total no longer than a single request may", async () => {
+test("a request and its repetition together wait no longer than one request's time limit", async () => {
   let asked = 0;
   const server = await startAnswering((request) => {
     asked++;
     setTimeout(() => request.socket.destroy(), 500);
   });
   const { each } = await createServerRequests({ url: server.url, token: undefined });
-  // The server ends each request after 500 ms. The second one times out only if it has what is left of 700 ms.
+  // The server ends each request after 500 ms. The second request times out only if its limit is 200 ms, the rest of 700.
   expect(isTimeout(await catchError(each([{ sql: "SELECT 1", args: [] }], 700)))).toBe(true);
   expect(asked).toBe(2);
   server.close();

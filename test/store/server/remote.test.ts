@@ -11,7 +11,7 @@ import { catchError } from "../../harness/rejection.ts";
 import { anAttestation } from "../../harness/samples.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
-/** A time-out that a test can wait for. */
+/** A time limit, in ms, that is short enough for a test. */
 const waitMs = 400;
 const lost = { code: "STORE_UNAVAILABLE" };
 
@@ -38,7 +38,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server whose network connectio
   const one = () => driver.query("SELECT 1 AS one");
   const isCommit = (request: string) => request.includes("COMMIT");
 
-  /** A driver whose requests are counted, by kind. */
+  /** Opens a driver that counts its requests by kind. */
   async function counted() {
     const requests = { read: 0, commit: 0 };
     const opened = await openDatabaseServer({
