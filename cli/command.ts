@@ -1,14 +1,8 @@
 import { parseArgs } from "node:util";
 import type { ArgDef, ArgsDef, CommandDef } from "citty";
 import packageJson from "../package.json" with { type: "json" };
-import {
-  type CommandLineOptions,
-  type Config,
-  type Environment,
-  readCommandConfig,
-  readServeConfig,
-  type ServeConfig,
-} from "../src/config.ts";
+import type { CommandLineOptions, Config, Environment, ServeConfig } from "../src/config.ts";
+import { readCommandConfig, readServeConfig } from "../src/config.ts";
 import { suggestWord } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { OpenedRegister } from "./open.ts";

@@ -1,15 +1,8 @@
 import { runCommand } from "citty";
 import { suggestWord } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import {
-  argsOf,
-  type CommandLoaders,
-  commonArgs,
-  moveKeyIdsLast,
-  subCommandsOf,
-  type TvsCommand,
-  tvsVersion,
-} from "./command.ts";
+import type { CommandLoaders, TvsCommand } from "./command.ts";
+import { argsOf, commonArgs, moveKeyIdsLast, subCommandsOf, tvsVersion } from "./command.ts";
 import { setMainUrl } from "./program.ts";
 import { addUsageToError, formatCommandHelp, formatRootHelp, printFailure } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";

@@ -1,14 +1,7 @@
 import words from "../data/commands.json" with { type: "json" };
 import type { Config } from "../src/config.ts";
-import {
-  type ArgDefinitions,
-  type ArgValues,
-  type CommandDefinition,
-  type commonArgs,
-  configOf,
-  defineCommand,
-  type NamedCommand,
-} from "./command.ts";
+import type { ArgDefinitions, ArgValues, CommandDefinition, commonArgs, NamedCommand } from "./command.ts";
+import { configOf, defineCommand } from "./command.ts";
 import type { OpenedRegister } from "./open.ts";
 
 type CommandName = keyof typeof words;

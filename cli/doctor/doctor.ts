@@ -1,11 +1,5 @@
-import {
-  type CommandLineOptions,
-  type Config,
-  type Environment,
-  readCommandConfig,
-  readServeConfig,
-  type ServeConfig,
-} from "../../src/config.ts";
+import type { CommandLineOptions, Config, Environment, ServeConfig } from "../../src/config.ts";
+import { readCommandConfig, readServeConfig } from "../../src/config.ts";
 import { type Check, type Finding, fail, nameChecks, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";

@@ -1,17 +1,11 @@
 import { Buffer } from "node:buffer";
-import {
-  type AttestationCheckResult,
-  checkAttestation,
-  decodeAttestation,
-} from "../../src/domain/attestation-check.ts";
+import type { AttestationCheckResult } from "../../src/domain/attestation-check.ts";
+import { checkAttestation, decodeAttestation } from "../../src/domain/attestation-check.ts";
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { isoFromSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import {
-  createEvidenceReader,
-  type LeafInclusionProof,
-  requireCheckpointHead,
-} from "../../src/domain/evidence/log.ts";
+import type { LeafInclusionProof } from "../../src/domain/evidence/log.ts";
+import { createEvidenceReader, requireCheckpointHead } from "../../src/domain/evidence/log.ts";
 import {
   describeRetention,
   isPossiblyDeleted,

@@ -4,12 +4,8 @@ import { lstatSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
 import type { Checkpoint } from "../../src/partner/log-checkpoint.ts";
 import { readLogKeys as readKeyLines } from "../../src/partner/log-proof.ts";
-import {
-  formatLogState,
-  type LogState,
-  readLogState,
-  rememberCheckpoint,
-} from "../../src/partner/log-state.ts";
+import type { LogState } from "../../src/partner/log-state.ts";
+import { formatLogState, readLogState, rememberCheckpoint } from "../../src/partner/log-state.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note.ts";
 import { discardFile, errorCodeOf, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";

@@ -3,13 +3,8 @@
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import words from "../../data/commands.json" with { type: "json" };
-import {
-  type CommandLineOptions,
-  type Config,
-  type Environment,
-  readServeConfig,
-  type ServeConfig,
-} from "../../src/config.ts";
+import type { CommandLineOptions, Config, Environment, ServeConfig } from "../../src/config.ts";
+import { readServeConfig } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { foreverRetention, retentionSettings } from "../../src/domain/evidence/retention.ts";
 import { findIssuerFlaw } from "../../src/domain/networks.ts";

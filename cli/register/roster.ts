@@ -6,12 +6,8 @@ import { createConfiguration, retryOnConflict, type Snapshot } from "../../src/d
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { toUnreadableInputError } from "../../src/domain/import/read.ts";
-import {
-  convertToUtf8,
-  type Encoding,
-  readBeginning,
-  readByteOrderMark,
-} from "../../src/domain/import/text.ts";
+import type { Encoding } from "../../src/domain/import/text.ts";
+import { convertToUtf8, readBeginning, readByteOrderMark } from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
 import { openWindowStarts } from "../../src/domain/quota-windows.ts";
 import { evaluateTeacherList, type StatementRequest, signStatement } from "../../src/domain/statements.ts";

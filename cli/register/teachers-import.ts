@@ -4,20 +4,13 @@ import { basename } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissingPart } from "../../src/domain/import/arrival.ts";
-import {
-  type ImportOptions,
-  type ImportProgress,
-  importIntoRegister,
-} from "../../src/domain/import/import.ts";
+import type { ImportOptions, ImportProgress } from "../../src/domain/import/import.ts";
+import { importIntoRegister } from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
 import type { ReadOptions } from "../../src/domain/import/read.ts";
-import {
-  describeCodeCount,
-  type ImportIssue,
-  type ImportResult,
-  listFirstRejections,
-} from "../../src/domain/import/report.ts";
+import type { ImportIssue, ImportResult } from "../../src/domain/import/report.ts";
+import { describeCodeCount, listFirstRejections } from "../../src/domain/import/report.ts";
 import { csvHeaderLine, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgValues, configOf, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";

@@ -1,12 +1,7 @@
 import { isCalendarDate } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import {
-  describeTeacherRow,
-  findTeachers,
-  listTeachers,
-  type TeacherFilter,
-  type TeacherPage,
-} from "../../src/domain/teachers/list.ts";
+import type { TeacherFilter, TeacherPage } from "../../src/domain/teachers/list.ts";
+import { describeTeacherRow, findTeachers, listTeachers } from "../../src/domain/teachers/list.ts";
 import { maxTermLength, termKindOf } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgValues, operand, option } from "../command.ts";

@@ -1,13 +1,7 @@
 import type { LogLevel } from "@logtape/logtape";
 import { createApp } from "../../src/app.ts";
-import {
-  type CommandLineOptions,
-  type Config,
-  consolePortPathOf,
-  type Environment,
-  readServeConfig,
-  type ServeConfig,
-} from "../../src/config.ts";
+import type { CommandLineOptions, Config, Environment, ServeConfig } from "../../src/config.ts";
+import { consolePortPathOf, readServeConfig } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";

@@ -2,16 +2,8 @@
 
 import { parseArgs } from "node:util";
 import { manualTopics } from "../../src/manual.ts";
-import {
-  type ArgDefinitions,
-  argsOf,
-  commonArgs,
-  configOf,
-  type IdReader,
-  operand,
-  subCommandsOf,
-  type TvsCommand,
-} from "../command.ts";
+import type { ArgDefinitions, IdReader, TvsCommand } from "../command.ts";
+import { argsOf, commonArgs, configOf, operand, subCommandsOf } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };

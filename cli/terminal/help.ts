@@ -2,14 +2,8 @@ import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { tvsErrorOf } from "../../src/store/driver/driver.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
-import {
-  argsOf,
-  type CommandLoaders,
-  commonArgs,
-  subCommandsOf,
-  type TvsCommand,
-  tvsVersion,
-} from "../command.ts";
+import type { CommandLoaders, TvsCommand } from "../command.ts";
+import { argsOf, commonArgs, subCommandsOf, tvsVersion } from "../command.ts";
 import { chooseTextWidth, escapeUnprintable, exitCodeOf, hang, wrapText } from "./output.ts";
 
 type Line = readonly [name: string, meaning: string];

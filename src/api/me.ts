@@ -8,12 +8,8 @@ import * as v from "valibot";
 import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnAccount, describeOwnDelivery } from "../domain/self-service.ts";
-import {
-  changeWatchList,
-  maxWatchListChanges,
-  parseWatchedRegNo,
-  type WatchChange,
-} from "../domain/watches.ts";
+import type { WatchChange } from "../domain/watches.ts";
+import { changeWatchList, maxWatchListChanges, parseWatchedRegNo } from "../domain/watches.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import { readJsonBody, registerMessageCode, validateBySchema } from "../http/request-body.ts";
 import { maxRegNoCharacters } from "../partner/reg-no.ts";

@@ -4,13 +4,8 @@
  */
 
 import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
-import {
-  type AuthenticatedCaller,
-  authenticate,
-  credentialFaultOf,
-  type PresentedCredentials,
-  refusedCredentialError,
-} from "../domain/credentials.ts";
+import type { AuthenticatedCaller, PresentedCredentials } from "../domain/credentials.ts";
+import { authenticate, credentialFaultOf, refusedCredentialError } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
 import { type CallQuotaAccount, type LimitState, QuotaExceededError } from "../domain/quota.ts";

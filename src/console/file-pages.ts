@@ -5,12 +5,8 @@ import { formatDuration } from "../domain/clock.ts";
 import { liveCredentialsOf } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeCodeCount } from "../domain/import/report.ts";
-import {
-  type HistoryLine,
-  parseTeacherKey,
-  readTeacherHistory,
-  requireTeacher,
-} from "../domain/teachers/changes.ts";
+import type { HistoryLine } from "../domain/teachers/changes.ts";
+import { parseTeacherKey, readTeacherHistory, requireTeacher } from "../domain/teachers/changes.ts";
 import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts";
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";

@@ -8,14 +8,8 @@ import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { parseTeacherKey, requireTeacher } from "../domain/teachers/changes.ts";
-import {
-  describeTeacherRow,
-  type ListDependencies,
-  listTeachers,
-  type PageRequest,
-  type TeacherFilter,
-  type TeacherPage,
-} from "../domain/teachers/list.ts";
+import type { ListDependencies, PageRequest, TeacherFilter, TeacherPage } from "../domain/teachers/list.ts";
+import { describeTeacherRow, listTeachers } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { badge, type Cell, formats, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";

@@ -1,11 +1,5 @@
-import {
-  type CertificateStatus,
-  type EligibilityResult,
-  type License,
-  notFoundResult,
-  type Purpose,
-  type Reason,
-} from "../partner/contract.ts";
+import type { CertificateStatus, EligibilityResult, License, Purpose, Reason } from "../partner/contract.ts";
+import { notFoundResult } from "../partner/contract.ts";
 import type { CalendarDate } from "./clock.ts";
 import type { Policy, PolicyRule } from "./policy.ts";
 import { certificateOf, describeLicenseOn, licenseStartsLater, type Teacher } from "./teachers/teachers.ts";

@@ -2,14 +2,8 @@ import type { QuotaStore } from "../store/quota.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
-import {
-  type CallsUsed,
-  openWindowStarts,
-  type QuotaCharge,
-  type WindowKind,
-  type WindowStarts,
-  windowEndSeconds,
-} from "./quota-windows.ts";
+import type { CallsUsed, QuotaCharge, WindowKind, WindowStarts } from "./quota-windows.ts";
+import { openWindowStarts, windowEndSeconds } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
 export type LimitState = {

@@ -6,13 +6,8 @@ import type { WatchStore } from "../store/watches.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { liveCredentialsOf } from "./credentials.ts";
-import {
-  type Delivery,
-  type DeliveryDetail,
-  type DeliveryFilter,
-  describeAttempt,
-  describeDelivery,
-} from "./deliveries.ts";
+import type { Delivery, DeliveryDetail, DeliveryFilter } from "./deliveries.ts";
+import { describeAttempt, describeDelivery } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import { describeEventFilter } from "./event-filter.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";

@@ -8,15 +8,8 @@ import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import { formatCanonicalJson } from "../partner/canonical-json.ts";
-import {
-  type ListLabel,
-  type Purpose,
-  reasons,
-  type StatementRow,
-  type StatementSummary,
-  statementJwsType,
-  statementRowHashPrefix,
-} from "../partner/contract.ts";
+import type { ListLabel, Purpose, StatementRow, StatementSummary } from "../partner/contract.ts";
+import { reasons, statementJwsType, statementRowHashPrefix } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
 import { type Attestation, redactIdentifier, type StatementPerson, statementStatus } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
@@ -30,12 +23,8 @@ import type { Policy } from "./policy.ts";
 import { echoedIdentifierOf, type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import { applyNameCheck, computeEligiblePercentage } from "./teachers/roster.ts";
 import { correctTypingErrors } from "./teachers/search-term.ts";
-import {
-  canonicalRegNo,
-  type Teacher,
-  type TeacherPrecondition,
-  type UniqueKey,
-} from "./teachers/teachers.ts";
+import type { Teacher, TeacherPrecondition, UniqueKey } from "./teachers/teachers.ts";
+import { canonicalRegNo } from "./teachers/teachers.ts";
 
 export type StatementRequest = {
   readonly purpose: Purpose;

@@ -2,13 +2,8 @@ import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { TeacherReader } from "../store/teachers.ts";
-import {
-  type Attestation,
-  type AttestedOperation,
-  type CallCommit,
-  makeStoredRequestContext,
-  redactIdentifier,
-} from "./attestations.ts";
+import type { Attestation, AttestedOperation, CallCommit } from "./attestations.ts";
+import { makeStoredRequestContext, redactIdentifier } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
 import { type Configuration, runUnlessKeyRotated, type Snapshot } from "./configuration.ts";

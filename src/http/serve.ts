@@ -11,15 +11,8 @@ import type { ConnectionInfo } from "./context.ts";
 import { createNetworkMatcher } from "./peer.ts";
 import { buildFailureHeaders } from "./problem.ts";
 import { maxReadBytes } from "./request-body.ts";
-import {
-  listenOnPort,
-  loopbackHost,
-  openTlsTerminator,
-  type TlsClientsByPort,
-  type TlsCredentials,
-  type TlsLimits,
-  type TlsTerminatorOptions,
-} from "./tls.ts";
+import type { TlsClientsByPort, TlsCredentials, TlsLimits, TlsTerminatorOptions } from "./tls.ts";
+import { listenOnPort, loopbackHost, openTlsTerminator } from "./tls.ts";
 
 /** The app that answers requests; a Hono app fits. */
 export type HttpApp = {

@@ -12,22 +12,10 @@ import type {
   Watched,
 } from "./api-types.ts";
 import { toHex } from "./bytes.ts";
-import {
-  type Answer,
-  type ClientVerifyOptions,
-  createAnswerVerifier,
-  findAnswerMismatch,
-  findStatementMismatch,
-} from "./client-answers.ts";
-import {
-  type ApiCall,
-  type CallInfo,
-  type Connection,
-  type ConnectionOptions,
-  type ReceivedAnswer,
-  sendApiCall,
-  unusableAnswerError,
-} from "./client-calls.ts";
+import type { Answer, ClientVerifyOptions } from "./client-answers.ts";
+import { createAnswerVerifier, findAnswerMismatch, findStatementMismatch } from "./client-answers.ts";
+import type { ApiCall, CallInfo, Connection, ConnectionOptions, ReceivedAnswer } from "./client-calls.ts";
+import { sendApiCall, unusableAnswerError } from "./client-calls.ts";
 import type { SignedEnvelope, SignedStatement } from "./contract.ts";
 import { isStatement } from "./jws.ts";
 import { Refusal } from "./reasons.ts";

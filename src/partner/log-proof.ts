@@ -12,13 +12,8 @@ import { findLogFork, type LogState } from "./log-state.ts";
 import { isSameHash, leafHashOfAttestation, rootOfInclusionProof } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { readNote, readVerifierKey, refuseProof, type VerifierKey } from "./signed-note.ts";
-import {
-  type CheckOutcome,
-  type ClockOptions,
-  type LogEvidence,
-  passedCheck,
-  readClockOptions,
-} from "./verification.ts";
+import type { CheckOutcome, ClockOptions, LogEvidence } from "./verification.ts";
+import { passedCheck, readClockOptions } from "./verification.ts";
 
 /** A parsed proof; nothing in it is verified. */
 type WrittenProof = {

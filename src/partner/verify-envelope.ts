@@ -12,38 +12,18 @@ import {
 import { statementJwsType } from "./contract.ts";
 import { explainByDamage, findMisreadUtf16, findTextDamage, removeByteOrderMark } from "./file-text.ts";
 import { refuseNonEnvelope } from "./input.ts";
-import {
-  type CompactJws,
-  isStatement,
-  type JwsHeader,
-  readJwsHeader,
-  readJwsPart,
-  splitCompactJws,
-} from "./jws.ts";
+import type { CompactJws, JwsHeader } from "./jws.ts";
+import { isStatement, readJwsHeader, readJwsPart, splitCompactJws } from "./jws.ts";
 import { checkKeyCompromise, checkKeyWindow, keyHistoryJwsType } from "./key-history.ts";
 import type { KeyInSet, KeySet } from "./key-set.ts";
 import { type LoggedEntry, type LogProof, verifyLogEntry } from "./log-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { verifyRsaSignature } from "./rsa-key.ts";
-import {
-  defaultMaxListAgeSeconds,
-  findStatus,
-  type StatusList,
-  statusListJwsType,
-  verifyStatusLists,
-} from "./status-list.ts";
+import type { StatusList } from "./status-list.ts";
+import { defaultMaxListAgeSeconds, findStatus, statusListJwsType, verifyStatusLists } from "./status-list.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import {
-  type CheckList,
-  type CheckOutcome,
-  type ClockOptions,
-  passedCheck,
-  readClockOptions,
-  runVerificationChecks,
-  type SharedClaims,
-  skippedCheck,
-  type Verification,
-} from "./verification.ts";
+import type { CheckList, CheckOutcome, ClockOptions, SharedClaims, Verification } from "./verification.ts";
+import { passedCheck, readClockOptions, runVerificationChecks, skippedCheck } from "./verification.ts";
 
 export type VerifyOptions = ClockOptions & {
   /** The keys to verify with, a result of `createKeySet`. */

@@ -20,14 +20,8 @@ import { type CompactJws, isStatement } from "./jws.ts";
 import { hashOfLeaf, isSameHash, rootOfLeaves } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
-import {
-  passedCheck,
-  runVerificationChecks,
-  type SharedClaims,
-  type StatementContent,
-  type StatementVerification,
-  skippedCheck,
-} from "./verification.ts";
+import type { SharedClaims, StatementContent, StatementVerification } from "./verification.ts";
+import { passedCheck, runVerificationChecks, skippedCheck } from "./verification.ts";
 import {
   assertVerifyOptions,
   checkExpectedClaims,

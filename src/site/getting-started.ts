@@ -1,12 +1,8 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
-import {
-  demoPartner,
-  type SandboxTeacher,
-  statusExampleTeachers,
-  trapExampleTeachers,
-} from "../domain/sandbox/teachers.ts";
+import type { SandboxTeacher } from "../domain/sandbox/teachers.ts";
+import { demoPartner, statusExampleTeachers, trapExampleTeachers } from "../domain/sandbox/teachers.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/context.ts";
 import { demoPartnerForCaller } from "../http/local-caller.ts";

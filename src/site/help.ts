@@ -2,14 +2,8 @@ import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/context.ts";
-import {
-  headingIdOf,
-  type ManualTopic,
-  manualTopicGroups,
-  manualTopics,
-  parseTopicLink,
-  topicTitleOf,
-} from "../manual.ts";
+import type { ManualTopic } from "../manual.ts";
+import { headingIdOf, manualTopicGroups, manualTopics, parseTopicLink, topicTitleOf } from "../manual.ts";
 import { englishTexts, formatLanguageQuery, type Language } from "./language.ts";
 import { type SitePage, sendCachedPage } from "./shell.ts";
 

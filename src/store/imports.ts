@@ -3,14 +3,8 @@ import { type LossTotals, type RecordedLosses, sumLosses } from "../domain/impor
 import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createChangeRecorder } from "./changes.ts";
-import {
-  bind,
-  type Driver,
-  makeInserts,
-  type Row,
-  type SqlStatement,
-  type Transaction,
-} from "./driver/driver.ts";
+import type { Driver, Row, SqlStatement, Transaction } from "./driver/driver.ts";
+import { bind, makeInserts } from "./driver/driver.ts";
 import { integer, integerOrNull, type RecordOf, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { openImportStaging } from "./staging.ts";
 import { applyWrites, storeCheckedWrites } from "./teacher-writes.ts";

@@ -2,12 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
-import {
-  type StoredTeacher,
-  type TeacherKey,
-  teacherFields,
-  type UniqueKey,
-} from "../domain/teachers/teachers.ts";
+import type { StoredTeacher, TeacherKey, UniqueKey } from "../domain/teachers/teachers.ts";
+import { teacherFields } from "../domain/teachers/teachers.ts";
 import type { Row, SqlValue } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
 

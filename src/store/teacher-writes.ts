@@ -5,15 +5,8 @@ import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
 import type { TeacherContent } from "../domain/teachers/teachers.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import { createChangeRecorder } from "./changes.ts";
-import {
-  bind,
-  formatRowsAsJson,
-  makeInserts,
-  type Row,
-  type SqlStatement,
-  type SqlValue,
-  type Transaction,
-} from "./driver/driver.ts";
+import type { Row, SqlStatement, SqlValue, Transaction } from "./driver/driver.ts";
+import { bind, formatRowsAsJson, makeInserts } from "./driver/driver.ts";
 import { boolean, integer, text, textOrNull } from "./driver/rows.ts";
 import { makeEventStatements } from "./events.ts";
 import { nextTeacherIdSql } from "./status-lists.ts";

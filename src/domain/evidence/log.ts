@@ -2,13 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
-import {
-  type CheckpointKey,
-  readTreeHead,
-  splitLogOrigin,
-  type TreeHead,
-  verifyCheckpoint,
-} from "../../partner/log-checkpoint.ts";
+import type { CheckpointKey, TreeHead } from "../../partner/log-checkpoint.ts";
+import { readTreeHead, splitLogOrigin, verifyCheckpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import { formatVerifierKey, readNote, readVerifierKey } from "../../partner/signed-note.ts";

@@ -5,16 +5,8 @@ import { editDistance } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
-import {
-  columnOfField,
-  type ExtractField,
-  exportFields,
-  type ImportField,
-  type ImportFormat,
-  importFields,
-  labelOfField,
-  normalizeName,
-} from "./fields.ts";
+import type { ExtractField, ImportField, ImportFormat } from "./fields.ts";
+import { columnOfField, exportFields, importFields, labelOfField, normalizeName } from "./fields.ts";
 import { licenseWords, readLicenseStatus } from "./values.ts";
 import { isStatusColumnName, isWithdrawalWord, maxStatusWords } from "./words.ts";
 

@@ -7,13 +7,8 @@ import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import { type ImportFormat, labelOfField } from "./fields.ts";
 import type { ImportDependencies } from "./import.ts";
 import { addRowLosses, zeroCounts } from "./losses.ts";
-import {
-  changesNothing,
-  computeRowEffect,
-  findContentIssues,
-  type RowEffect,
-  type TeacherPatch,
-} from "./patch.ts";
+import type { RowEffect, TeacherPatch } from "./patch.ts";
+import { changesNothing, computeRowEffect, findContentIssues } from "./patch.ts";
 import type { Extract } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, redactRegNo } from "./rows.ts";

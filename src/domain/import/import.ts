@@ -8,14 +8,8 @@ import { listMissingParts, type MissingPart } from "./arrival.ts";
 import { checkFile, type FileCheckCounts, type FileCheckInput } from "./check.ts";
 import { findExcessiveLosses, lossWindowMs, zeroCounts } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
-import {
-  createCodeTally,
-  formatReport,
-  type ImportIssue,
-  type ImportResult,
-  isRejection,
-  omitIssueIdentity,
-} from "./report.ts";
+import type { ImportIssue, ImportResult } from "./report.ts";
+import { createCodeTally, formatReport, isRejection, omitIssueIdentity } from "./report.ts";
 
 /** Maximum rows in one commit. Larger commits need more memory and save little time. */
 const defaultMaxChunkRows = 8_000;

@@ -1,24 +1,10 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { teacherFields } from "../teachers/teachers.ts";
-import {
-  countColumnWord,
-  createUnreadColumn,
-  type ExtractFindings,
-  findSimilarField,
-  redactLabel,
-  type UnreadColumn,
-} from "./arrival.ts";
-import {
-  type ExtractField,
-  fieldOfMemberName,
-  type ImportField,
-  importFields,
-  maxRowLength,
-  type RawRow,
-  recordFieldOf,
-  UnreadableError,
-} from "./fields.ts";
+import type { ExtractFindings, UnreadColumn } from "./arrival.ts";
+import { countColumnWord, createUnreadColumn, findSimilarField, redactLabel } from "./arrival.ts";
+import type { ExtractField, ImportField, RawRow } from "./fields.ts";
+import { fieldOfMemberName, importFields, maxRowLength, recordFieldOf, UnreadableError } from "./fields.ts";
 import type { RejectionCode } from "./report.ts";
 import { maxCellLength } from "./table.ts";
 

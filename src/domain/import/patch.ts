@@ -1,12 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { CalendarDate } from "../clock.ts";
-import {
-  contentFields,
-  licenseStatusOn,
-  type StoredTeacher,
-  type TeacherContent,
-  teacherFields,
-} from "../teachers/teachers.ts";
+import type { StoredTeacher, TeacherContent } from "../teachers/teachers.ts";
+import { contentFields, licenseStatusOn, teacherFields } from "../teachers/teachers.ts";
 import { type ImportField, labelOfField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 import type { LicenseStatusWord } from "./values.ts";

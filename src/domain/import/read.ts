@@ -6,13 +6,8 @@ import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
 import { type ExtractFindings, refuseUnreadStatusColumn } from "./arrival.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
-import {
-  formatOfFileName,
-  type ImportFormat,
-  maxRowLength,
-  normalizeName,
-  UnreadableError,
-} from "./fields.ts";
+import type { ImportFormat } from "./fields.ts";
+import { formatOfFileName, maxRowLength, normalizeName, UnreadableError } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
 import { readNdjsonRows } from "./ndjson.ts";
 import type { CodeExplanations } from "./report.ts";

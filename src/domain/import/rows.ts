@@ -1,14 +1,8 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { asciiDigitsOf, holdsPersonalData } from "../personal-data.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
-import {
-  columnOfField,
-  type ImportField,
-  importFields,
-  labelOfField,
-  type RawRow,
-  recordFieldOf,
-} from "./fields.ts";
+import type { ImportField, RawRow } from "./fields.ts";
+import { columnOfField, importFields, labelOfField, recordFieldOf } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
 import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./report.ts";
 import { findDamage } from "./suspect-text.ts";

@@ -12,13 +12,8 @@ import { columnOfField, type ImportField, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
-import {
-  type AskOperator,
-  chooseColumns,
-  cleanColumnName,
-  labelOf,
-  type MappingQuestion,
-} from "./suggested-columns.ts";
+import type { AskOperator, MappingQuestion } from "./suggested-columns.ts";
+import { chooseColumns, cleanColumnName, labelOf } from "./suggested-columns.ts";
 import { addDateFormReason, proposeTranslations } from "./suggested-words.ts";
 import {
   collapseWhitespace,

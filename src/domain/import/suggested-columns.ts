@@ -3,13 +3,8 @@
 import { holdsPersonalData } from "../personal-data.ts";
 import { redactLabel } from "./arrival.ts";
 import { classifyColumnName, findNamePart, isPrivateOrUnstoredColumn } from "./column-names.ts";
-import {
-  type ColumnProfile,
-  countDateCells,
-  formatValueCounts,
-  redactValue,
-  valueTests,
-} from "./column-profile.ts";
+import type { ColumnProfile } from "./column-profile.ts";
+import { countDateCells, formatValueCounts, redactValue, valueTests } from "./column-profile.ts";
 import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
 import { hasFixedWords, isStatusColumnName, maxStatusWords } from "./words.ts";

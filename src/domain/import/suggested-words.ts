@@ -1,14 +1,8 @@
 /** Proposes how another system's words, dates and texts are read, and asks the operator about each proposal. */
 
 import { isPrivateOrUnstoredColumn } from "./column-names.ts";
-import {
-  type ColumnProfile,
-  type CountedValue,
-  countDateCells,
-  formatValueCounts,
-  redactValue,
-  sumCounts,
-} from "./column-profile.ts";
+import type { ColumnProfile, CountedValue } from "./column-profile.ts";
+import { countDateCells, formatValueCounts, redactValue, sumCounts } from "./column-profile.ts";
 import { columnOfField, fieldOfColumnName, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
 import type { ColumnChoice } from "./suggest.ts";

@@ -1,22 +1,10 @@
 /** Reads a table as the rows of an extract: finds its header, and the field of each column. */
 
-import {
-  countColumnWord,
-  createUnreadColumn,
-  type ExtractFindings,
-  findSimilarField,
-  redactLabel,
-  type UnreadColumn,
-} from "./arrival.ts";
+import type { ExtractFindings, UnreadColumn } from "./arrival.ts";
+import { countColumnWord, createUnreadColumn, findSimilarField, redactLabel } from "./arrival.ts";
 import { type TableRecord, unescapeFormula } from "./csv.ts";
-import {
-  columnOfField,
-  fieldOfColumnName,
-  type ImportField,
-  type ImportFormat,
-  type RawRow,
-  UnreadableError,
-} from "./fields.ts";
+import type { ImportField, ImportFormat, RawRow } from "./fields.ts";
+import { columnOfField, fieldOfColumnName, UnreadableError } from "./fields.ts";
 import type { CellTranslator, CompiledMapping } from "./mapping.ts";
 import type { RejectionCode } from "./report.ts";
 import { requiredFields } from "./rows.ts";

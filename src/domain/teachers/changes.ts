@@ -7,13 +7,8 @@ import { isFailedFormula, readText } from "../import/values.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
 import { type HistoryEntry, planTeacherWrite } from "./store.ts";
-import {
-  canonicalRegNo,
-  maxTeacherId,
-  type StoredTeacher,
-  type TeacherContent,
-  type TeacherKey,
-} from "./teachers.ts";
+import type { StoredTeacher, TeacherContent, TeacherKey } from "./teachers.ts";
+import { canonicalRegNo, maxTeacherId } from "./teachers.ts";
 
 /** Attempts at a change before STORE_BUSY. An attempt fails if another process changes the record before its commit. */
 const maxAttempts = 10;

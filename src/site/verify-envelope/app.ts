@@ -2,15 +2,8 @@
 
 import { openLogProof } from "../../partner/log-proof.ts";
 import { checkEnvelopes, type ItemCheck } from "./check.ts";
-import {
-  checkTextSize,
-  type InputProof,
-  type InputText,
-  isProofText,
-  listenForFiles,
-  readInputFiles,
-  type VerifyInput,
-} from "./files.ts";
+import type { InputProof, InputText, VerifyInput } from "./files.ts";
+import { checkTextSize, isProofText, listenForFiles, readInputFiles } from "./files.ts";
 import { loadKeys, loadLogKeys } from "./keys.ts";
 import { isProofRefused, makeOutcome, makeOutcomeList } from "./outcome.ts";
 import { makePrintedAttestation, makeSheet } from "./printout.ts";

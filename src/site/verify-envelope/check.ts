@@ -7,11 +7,8 @@ import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
-import {
-  type StatementContent,
-  type Verification,
-  verificationOfRefusal,
-} from "../../partner/verification.ts";
+import type { StatementContent, Verification } from "../../partner/verification.ts";
+import { verificationOfRefusal } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
 import { verifyStatement } from "../../partner/verify-statement.ts";
 import type { InputText } from "./files.ts";

@@ -3,16 +3,8 @@ import { serviceActor } from "../../domain/changes.ts";
 import { bytesPerHash, hashesPerTile, type Tile, type TileAddress } from "../../domain/evidence/tree.ts";
 import { createChangeRecorder, type Recorder } from "../changes.ts";
 import { bind, type Driver, type Row, type SqlStatement } from "../driver/driver.ts";
-import {
-  bytes,
-  bytesOrNull,
-  integer,
-  integerOrNull,
-  type RecordOf,
-  tableOf,
-  text,
-  textOrNull,
-} from "../driver/rows.ts";
+import type { RecordOf } from "../driver/rows.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "../driver/rows.ts";
 import { skipTeacherIds } from "../status-lists.ts";
 import { prunePeopleSql } from "./statement-people.ts";
 
