@@ -82,7 +82,7 @@ test.each(cases)(
   },
 );
 
-test("for each precondition of a call, a case exists in which it fails", () => {
+test("each precondition of a call fails in one of the test's cases", () => {
   const broken = cases.map(([, , , name]) => name);
   expect(broken).toEqual(expect.arrayContaining(Object.keys(callPreconditions)));
 });

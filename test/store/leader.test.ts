@@ -30,7 +30,7 @@ describeDrivers("the leader's lease", (kind, database) => {
     expect(await lease.take("one")).toBe(true);
   });
 
-  test("of several services that ask for the leader's lease at the same time, one gets it", async () => {
+  test("one of several services that ask at the same time gets the leader's lease, and no other does", async () => {
     const services = await Promise.all([database.another(), database.another(), database.another()]);
     const taken = await Promise.all(services.map((one, at) => createLeaderStore(one).take(`service ${at}`)));
     expect(taken.filter(Boolean)).toHaveLength(1);

@@ -28,7 +28,7 @@ const readWaitMs = 5_000;
 /** A read checks the file's name, by a system call, only if the last check is older than this (ms). */
 const pollIntervalMs = 100;
 
-/** Opens a database file with one connection. @throws TvsError STORE_*, also for a file that is no database */
+/** Opens a database file with one connection. @throws TvsError STORE_*, also for a foreign program's file */
 export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
   const { file, onLost, lockWatchMs = 1_000, lockWaitMs = defaultLockWaitMs } = options;
   const connection = await open(file);

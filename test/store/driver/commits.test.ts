@@ -183,7 +183,7 @@ test("each commit is counted with the number of its writes", () => {
   );
 });
 
-test("while a commit hangs, a full queue refuses further writes; later its writes and new writes are stored", () =>
+test("a full queue refuses further writes while a commit hangs, and later stores its writes and new ones", () =>
   withCommits(
     async ({ commit, hold, keys }) => {
       const goOn = hold();

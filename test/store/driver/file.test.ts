@@ -42,7 +42,7 @@ function withFile(act: (world: World) => Promise<void>): Promise<void> {
 }
 
 test.each(changes)(
-  "after a database file %s, reads fail within a short time, and writes fail immediately",
+  "a driver whose database file %s fails soon in reads, and immediately in writes",
   (_what, change) =>
     withFile(async ({ file, driver }) => {
       await driver.copyTo(`${file}.copy`);

@@ -20,7 +20,7 @@ test("placeNewFile gives a finished file its final name, and never replaces anot
   }));
 
 // A folder acts as a file on a file system without hard links, because it cannot be linked.
-test("without hard links, placeNewFile renames the file, but throws if isFinal is set", () =>
+test("placeNewFile renames the file if hard links fail, but throws if isFinal is set", () =>
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));
