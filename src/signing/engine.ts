@@ -47,9 +47,8 @@ export const copyTestKey = () => new Uint8Array(Buffer.from(known.pkcs8, "base64
 const trialCount = 9;
 
 /**
- * Runs the known-answer test of an engine: makes the known signature several times.
+ * Runs the known-answer test of an engine several times. @throws Error if a signature is not the known one
  * @returns the time of the quickest signature in milliseconds, because other programs can only slow a signature down
- * @throws Error if a signature is not the known one
  */
 export async function runSelfTest(name: string, sign: () => Uint8Array | null | Promise<Uint8Array>) {
   let quickest = Number.POSITIVE_INFINITY;

@@ -6,7 +6,6 @@ import type { Engine, SigningInput } from "./engine.ts";
 type Call = {
   readonly kid: string;
   readonly inputs: readonly string[];
-  /** The queue signs single checks before batches (`bulk`). */
   readonly kind: "single" | "bulk";
   readonly signatures: string[];
   readonly settled: PromiseWithResolvers<string[]>;
@@ -20,7 +19,7 @@ type Group = { readonly kid: string; readonly jobs: { readonly call: Call; reado
 
 /** While single checks and batches both wait, every fourth signature is a batch's, so that batches do not starve. */
 const bulkEvery = 4;
-/** With this many unmade signatures of batches, the threads stay busy while a commit waits for the next batches. */
+/** With this many unmade signatures of batches, the threads stay busy while a commit waits for further batches. */
 const deepQueue = 256;
 
 /** Keeps the calls that wait for signatures: single checks and batches, each in the order of their arrival. */
@@ -158,9 +157,8 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
   }
 
   /**
-   * Gives waiting signatures to helpers, first to the helper with the fewest. A helper gets at most its share of all
-   * unmade signatures, so that all threads finish together. The last `groupSize` signatures stay in the queue, but with
-   * `canEmptyQueue` idle helpers get these too.
+   * Gives waiting signatures to helpers, first to the helper with the fewest, and to each at most its share of all
+   * unmade signatures. The last `groupSize` stay in the queue; with `canEmptyQueue`, idle helpers get these too.
    */
   function giveToHelpers(canEmptyQueue: boolean): void {
     while (calls.untaken() > (canEmptyQueue ? 0 : groupSize)) {
@@ -211,7 +209,7 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
     },
     /** Waits until all calls that wait now are settled. @returns undefined if no call waits */
     whenSettled: () => settled(calls.open()),
-    /** Does the same for the calls for which a commit should wait: single checks, and batches if many of them wait. */
+    /** Waits likewise for the calls that a commit gathers: all single checks, and batches only if many of them wait. */
     whenGathered() {
       const isDeep = calls.left.bulk >= deepQueue;
       return settled(calls.open().filter(({ kind }) => kind === "single" || isDeep));

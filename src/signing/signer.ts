@@ -90,7 +90,6 @@ export async function openSigner(options: SignerOptions) {
     },
     whenGathered: queue.whenGathered,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
-    /** Rejects the waiting calls, ends the signer threads and forgets the keys. */
     async close(): Promise<void> {
       queue.close();
       await threads?.close();

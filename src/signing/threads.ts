@@ -16,12 +16,12 @@ type Kids = ReadonlySet<string>;
 type SignerRequest =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
-  /** The SHA-256 hashes to sign with this key in one call, at most eight, one after the other. */
+  /** The SHA-256 hashes to sign with this key in one call: at most eight, in one array. */
   | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
 
 type Message = Pick<SigningInput, "hash">;
 
-/** A message from a signer thread: first `ready`, then for each group its signatures, one after the other. */
+/** A message from a signer thread: first `ready`, and then each signed group with its signatures in one array. */
 type SignerReply = "ready" | { readonly signatures: Uint8Array; readonly signatureMs: number };
 
 export type SignerThreadOptions = {
@@ -140,7 +140,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   };
 }
 
-/** Cuts bytes into parts of `size` bytes. Messages have one array, because copying many takes twice as long. */
+/** Cuts an array into parts of `size` bytes. To copy eight arrays between threads would take twice as long. */
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
