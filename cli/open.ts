@@ -5,7 +5,7 @@ import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts"
 import { requireRightClock } from "../src/domain/database-clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
-import { ensureKeys } from "../src/domain/keys.ts";
+import { ensureFirstKeys } from "../src/domain/keys.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerSet } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
@@ -36,7 +36,7 @@ import {
   describeRegisterLocation,
   hasDatabase,
   lostDatabaseError,
-  noRegisterError,
+  missingRegisterError,
 } from "./register/register.ts";
 import { readKeyKind, readSettingsInForce } from "./register/settings.ts";
 import { ensureDataDir, unlockSecrets } from "./safe/vault.ts";
@@ -95,7 +95,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
     // The signing keys complete the register. If a kill prevents their write, the next command makes the register again.
     if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
-    const isNew = await ensureKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
+    const isNew = await ensureFirstKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
     if (isNew) whenMade?.(`created a new register in ${describeRegisterLocation(config)}`);
     const stored = await stores.settings.read();
     const settingsInForce = await readSettingsInForce(stored, config, defaultIssuer);
@@ -127,7 +127,8 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
  */
 async function prepareNew(config: Config, options: OpenRegisterOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
-  if (whenMade === undefined) throw (isService ? lostDatabaseError(config) : null) ?? noRegisterError(config);
+  if (whenMade === undefined)
+    throw (isService ? lostDatabaseError(config) : null) ?? missingRegisterError(config);
   // A master key without a database is refused, unless a killed command or another running command began the register.
   // Both write the schema before the key. So this code looks for the key first.
   const refusal = lostDatabaseError(config);
@@ -145,7 +146,7 @@ async function isBegun(config: Config, driver: Driver | undefined): Promise<bool
 
 /** Requires a register, for a command that opens the database itself. @throws TvsError REGISTER_MISSING */
 export async function requireRegister(config: Config): Promise<void> {
-  if (!(await hasRegister(config))) throw noRegisterError(config);
+  if (!(await hasRegister(config))) throw missingRegisterError(config);
 }
 
 /** Whether the database has a register. The database of a libSQL server may be empty. */

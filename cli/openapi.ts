@@ -5,7 +5,7 @@ import { defaultSite } from "../src/domain/site.ts";
 import { configOf, option } from "./command.ts";
 import { withRegister } from "./open.ts";
 import { defineTvsCommand } from "./operator-command.ts";
-import { hasDatabase, noRegisterError } from "./register/register.ts";
+import { hasDatabase, missingRegisterError } from "./register/register.ts";
 import { printNote, printResult } from "./terminal/output.ts";
 
 export const openapiCommand = defineTvsCommand("openapi", {
@@ -22,7 +22,7 @@ async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "s
   if (hasDatabase(config)) return withRegister(config, async ({ settingsInForce }) => settingsInForce);
   if (config.issuer === undefined)
     printNote(
-      `${noRegisterError(config).message}; without one, the document names ${initialIssuer} (--issuer URL)`,
+      `${missingRegisterError(config).message}; without one, the document names ${initialIssuer} (--issuer URL)`,
     );
   return { issuer: config.issuer ?? initialIssuer, site: defaultSite };
 }

@@ -10,12 +10,12 @@ import { beginCallTrace, endCallTrace, type HonoEnv } from "./http/context.ts";
 import { createNetworkMatcher } from "./http/peer.ts";
 import { mountedApps, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
-import { sendFailure } from "./site/error-page.ts";
+import { sendFailureResponse } from "./site/error-page.ts";
 
 export function createApp(service: Service, options: AppOptions): Hono<HonoEnv> {
   const app = new Hono<HonoEnv>();
-  app.onError(sendFailure);
-  app.notFound((c) => sendFailure(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
+  app.onError(sendFailureResponse);
+  app.notFound((c) => sendFailureResponse(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   app.use(createCallMiddleware(createApiDependencies(service, options)));
   for (const { cors, pattern } of routes) if (cors) app.options(pattern, answerPreflight);
   for (const { at, app: resource } of mountedApps) app.route(at, resource);
@@ -72,7 +72,10 @@ function refuseOtherMethods(app: Hono<HonoEnv>): void {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.all(pattern, (c) => {
       c.header("Allow", methods.join(", "));
-      return sendFailure(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
+      return sendFailureResponse(
+        new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`),
+        c,
+      );
     });
   }
 }

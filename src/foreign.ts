@@ -8,9 +8,9 @@ type Signature = { readonly args: readonly CType[]; readonly returns: CType };
 
 declare const address: unique symbol;
 /** A memory address for C: a number on Bun, an object on Deno. */
-export type Address = { readonly [address]: true };
+export type Pointer = { readonly [address]: true };
 
-type Value<T extends CType> = T extends "pointer" ? Address | null : T extends "void" ? undefined : number;
+type Value<T extends CType> = T extends "pointer" ? Pointer | null : T extends "void" ? undefined : number;
 type Values<T extends readonly CType[]> = { -readonly [I in keyof T]: Value<T[I]> };
 type Functions<T extends Record<string, Signature>> = {
   readonly [N in keyof T]: (...args: Values<T[N]["args"]>) => Value<T[N]["returns"]>;
@@ -19,7 +19,7 @@ type Functions<T extends Record<string, Signature>> = {
 export type CLibrary<T extends Record<string, Signature>> = {
   readonly functions: Functions<T>;
   /** Returns the memory address of an array. The caller must keep the array alive while C uses the address. */
-  addressOf(array: Uint8Array | BigUint64Array): Address;
+  addressOf(array: Uint8Array | BigUint64Array): Pointer;
   /** Returns an array's memory address as a number, which the caller writes into an array of pointers for C. */
   numberOf(array: Uint8Array | BigUint64Array): bigint;
 };
@@ -51,7 +51,7 @@ export async function openCLibrary<const T extends Record<string, Signature>>(
 }
 
 /** Makes an array whose bytes never move in memory. Bun moves those of other small arrays when `buffer` is first read. */
-export function fixedBytes(length: number): Uint8Array<ArrayBuffer> {
+export function makeFixedBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(length));
 }
 
@@ -60,7 +60,7 @@ async function openWithBun<T extends Record<string, Signature>>(file: string, fu
   const { symbols } = dlopen(file, functions as Parameters<typeof dlopen>[1]);
   return {
     functions: symbols as unknown as Functions<T>,
-    addressOf: (array: Uint8Array | BigUint64Array) => ptr(array) as unknown as Address,
+    addressOf: (array: Uint8Array | BigUint64Array) => ptr(array) as unknown as Pointer,
     numberOf: (array: Uint8Array | BigUint64Array) => BigInt(ptr(array)),
   };
 }
@@ -71,8 +71,8 @@ type DenoInterface = {
     symbols: Record<string, { readonly parameters: readonly CType[]; readonly result: CType }>,
   ): { readonly symbols: object };
   readonly UnsafePointer: {
-    of(array: Uint8Array | BigUint64Array): Address;
-    value(pointer: Address): bigint;
+    of(array: Uint8Array | BigUint64Array): Pointer;
+    value(pointer: Pointer): bigint;
   };
 };
 

@@ -15,7 +15,7 @@ import { hasCompleteRegister, inspectSchema } from "../../src/store/driver/schem
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { masterKeyCheckSettingName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
-import { hasDatabase, noRegisterError } from "../register/register.ts";
+import { hasDatabase, missingRegisterError } from "../register/register.ts";
 import { checkEvidenceLog, readOldestAttestation } from "./log.ts";
 import { type ClientCertificateFacts, checkSettings, checkWebhookReceivers } from "./service.ts";
 
@@ -59,7 +59,7 @@ function onlyFinding(database: Finding): DatabaseReport {
 
 function missing(config: Config): DatabaseReport {
   const advice = "if there should be one, check --data";
-  return { ...onlyFinding(fail(noRegisterError(config).message, advice)), isMissing: true };
+  return { ...onlyFinding(fail(missingRegisterError(config).message, advice)), isMissing: true };
 }
 
 function checkFile(file: string): Finding | null {

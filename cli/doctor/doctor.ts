@@ -6,14 +6,14 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { quoteShellWord } from "../../src/domain/plain-text.ts";
 import { readEnvironment, toggle, tvsVersion } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
-import { noRegisterError, refuseForeignFolder } from "../register/register.ts";
+import { missingRegisterError, refuseForeignFolder } from "../register/register.ts";
 import {
   escapeUnprintable,
   exitCodes,
   formatListTable,
-  hang,
   printNote,
   printResult,
+  wrapIndented,
 } from "../terminal/output.ts";
 import { checkDatabase, checkDatabaseEngine } from "./database.ts";
 import * as machine from "./machine.ts";
@@ -32,7 +32,7 @@ export const doctorCommand = defineTvsCommand("doctor", {
       return { name, result, found, advice: adviceText(check) };
     });
     printResult(args, { ok: healthy, checks: shown }, () => formatReport(shown));
-    if (isMissing) printNote(`tvs: ${noRegisterError(config).message}`);
+    if (isMissing) printNote(`tvs: ${missingRegisterError(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });
@@ -46,7 +46,7 @@ function adviceText({ advice, command }: Pick<Check, "advice" | "command">): str
 function formatReport(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = formatListTable(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
-    advice ? [hang("  ", escapeUnprintable(`${name}: ${advice}`), { indent: 6 })] : [],
+    advice ? [wrapIndented("  ", escapeUnprintable(`${name}: ${advice}`), { indent: 6 })] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
 }

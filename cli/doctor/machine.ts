@@ -12,7 +12,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readOpenFileLimit } from "../../src/metrics/process-use.ts";
 import { describeRuntime, isRunnableFile } from "../program.ts";
-import { masterKeyLocation } from "../safe/vault.ts";
+import { describeMasterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
@@ -66,7 +66,7 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
   try {
     check = deriveSecrets(masterKey ?? fs.readFileSync(file, "utf8")).check;
   } catch (error) {
-    const found = `${masterKeyLocation(config)} cannot be read or is not a master key`;
+    const found = `${describeMasterKeyLocation(config)} cannot be read or is not a master key`;
     return fail(found, (error as Error).message);
   }
   if (typeof stored === "string" && stored !== check)

@@ -23,7 +23,7 @@ import { byName, makeGroup, operand, option, toggle } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { partnerOption } from "../partners/credentials.ts";
-import { prepareOutputIfNamed } from "../safe/output-file.ts";
+import { prepareOptionalOutputFile } from "../safe/output-file.ts";
 import { limitOption, sinceOption } from "../terminal/lists.ts";
 import {
   exitCodes,
@@ -41,7 +41,8 @@ import { logWriterOf, missingLogError } from "./open-evidence.ts";
 
 const proveCommand = defineRegisterCommand("attestations prove", {
   args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: toggle() },
-  prepare: ({ out: path, force }, config) => prepareOutputIfNamed({ flag: "--out", path, force, config }),
+  prepare: ({ out: path, force }, config) =>
+    prepareOptionalOutputFile({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
     const leaf = await leafOf(operator, args);
     const inclusion = await prove(operator, leaf);

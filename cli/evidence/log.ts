@@ -9,7 +9,7 @@ import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { byName, makeGroup, option, toggle } from "../command.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
-import { confirm, yesArg } from "../terminal/confirm.ts";
+import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import {
   exitCodes,
   formatListTable,
@@ -95,7 +95,7 @@ const newCommand = defineRegisterCommand("log new", {
     const { evidence, pinned, settingsInForce } = operator;
     if ((await evidence.logs()).length === 0 && pinned.read() === null) throw missingLogError();
     if (args["accept-loss"] !== true) await logWriterOf(operator).reconcile();
-    await confirm(
+    await requireConfirmation(
       args,
       "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",
     );

@@ -3,7 +3,7 @@
 import { pinnedCheckpointFile } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { ensureLog } from "../../src/domain/evidence/log.ts";
+import { ensureFirstLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
 import type { OpenedRegister } from "../open.ts";
 
@@ -37,5 +37,5 @@ export function logWriterOf(operator: OpenedRegister, store = operator.evidence)
 export async function openEvidenceLog(operator: OpenedRegister): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).reconcile();
-  await ensureLog({ store, secrets, clock, issuer: settingsInForce.issuer });
+  await ensureFirstLog({ store, secrets, clock, issuer: settingsInForce.issuer });
 }

@@ -13,7 +13,7 @@ import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { confirm, yesArg } from "../terminal/confirm.ts";
+import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import { choiceOption, listOption } from "../terminal/lists.ts";
 import {
   formatListTable,
@@ -50,7 +50,7 @@ export function readEventFilter({ events, teachers }: ArgValues<typeof eventArgs
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }
 
-export function describeFilter({ events, teachers }: EventFilter) {
+export function formatEventFilter({ events, teachers }: EventFilter) {
   return { events: events.length === eventTypes.length ? "all" : events.join(", "), teachers };
 }
 
@@ -106,7 +106,7 @@ const revokeKeyCommand = defineRegisterCommand("partners key revoke", {
   async act({ partners, attestations, clock }, args) {
     const now = clock.now();
     const question = `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`;
-    await confirm(args, question);
+    await requireConfirmation(args, question);
     const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
     const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
     const given = { partnerId, credential, since, until: revokedAt ?? now };

@@ -89,7 +89,10 @@ export async function noteMissingService({ driver }: OpenedRegister): Promise<vo
 }
 
 /** Prints a note for each partner whose deliveries are held. @returns whether a note was printed */
-export async function printHeld({ webhooks, clock }: OpenedRegister, partnerId?: string): Promise<boolean> {
+export async function printHeldDeliveries(
+  { webhooks, clock }: OpenedRegister,
+  partnerId?: string,
+): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
   );

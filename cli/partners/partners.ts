@@ -2,7 +2,7 @@ import { describeChange } from "../../src/domain/changes.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
 import {
-  batchCosts,
+  batchCostUnits,
   checkPartner,
   checkPartnerChange,
   defaultWatchLimit,
@@ -33,14 +33,14 @@ import {
   apiKeyColumns,
   certificateColumns,
   describeCredentials,
-  describeFilter,
   eventArgs,
+  formatEventFilter,
   partnerCertificatesCommand,
   partnerKeysCommand,
   partnerOperand,
   readEventFilter,
 } from "./credentials.ts";
-import { printHeld } from "./delivery-advice.ts";
+import { printHeldDeliveries } from "./delivery-advice.ts";
 
 const termsArgs = {
   name: option("NAME", "The agency's name"),
@@ -48,7 +48,10 @@ const termsArgs = {
   purposes: listOption(purposes, "What it may ask for: all, or names that `tvs policy show` lists"),
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
-  "batch-cost": choiceOption(batchCosts, "What a batch counts as: one call (default), or one call per item"),
+  "batch-cost": choiceOption(
+    batchCostUnits,
+    "What a batch counts as: one call (default), or one call per item",
+  ),
   ...eventArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
@@ -63,7 +66,11 @@ function termsOf(args: ArgValues<typeof termsArgs>): PartnerChange {
 
 function partnerText(partner: Partner): string {
   const { scopes, purposes, eventFilter, ...rest } = describePartner(partner);
-  const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...describeFilter(eventFilter) };
+  const lists = {
+    scopes: scopes.join(", "),
+    purposes: purposes.join(", "),
+    ...formatEventFilter(eventFilter),
+  };
   return formatMembers({ ...rest, ...lists });
 }
 
@@ -173,7 +180,7 @@ const enableCommand = defineRegisterCommand("partners enable", {
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);
     printResult(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
-    await printHeld(operator, args.id);
+    await printHeldDeliveries(operator, args.id);
   },
 });
 

@@ -14,10 +14,10 @@ import {
 import { byName, makeGroup, operand, option, toggle } from "../command.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
 import { actorArg } from "../register/operator-name.ts";
-import { confirm, yesArg } from "../terminal/confirm.ts";
+import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import { formatMembers, hint, parseDuration, printNote, printResult } from "../terminal/output.ts";
-import { describeFilter, eventArgs, partnerOperand, readEventFilter } from "./credentials.ts";
-import { explainDisabledEndpoint, noteMissingService, printHeld } from "./delivery-advice.ts";
+import { eventArgs, formatEventFilter, partnerOperand, readEventFilter } from "./credentials.ts";
+import { explainDisabledEndpoint, noteMissingService, printHeldDeliveries } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
@@ -33,7 +33,7 @@ const setCommand = defineRegisterCommand("partners webhook set", {
     const { partnerId, url } = endpoint;
     const { eventFilter } = await requirePartner(operator.partners, partnerId);
     printResult(args, { partnerId, url, secret }, () =>
-      formatMembers({ partnerId, url, secret, ...describeFilter(eventFilter) }),
+      formatMembers({ partnerId, url, secret, ...formatEventFilter(eventFilter) }),
     );
     printNote(secretNote);
     if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
@@ -54,7 +54,7 @@ const rotateCommand = defineRegisterCommand("partners webhook rotate-secret", {
   async act(operator, args) {
     await requireEndpoint(operator, args.id);
     const lost = `The old secret is deleted, and ${args.id} will refuse every delivery until it has the new one. This cannot be undone.`;
-    if (args.overlap === 0) await confirm(args, lost);
+    if (args.overlap === 0) await requireConfirmation(args, lost);
     const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, { overlapMs: args.overlap });
     const { partnerId, url, previousUntil } = endpoint;
     const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
@@ -71,7 +71,7 @@ const showCommand = defineRegisterCommand("partners webhook show", {
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    printResult(args, shown, () => formatMembers({ ...shown, ...describeFilter(partner.eventFilter) }));
+    printResult(args, shown, () => formatMembers({ ...shown, ...formatEventFilter(partner.eventFilter) }));
     if (partner.disabledAt !== null)
       printNote(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null)
@@ -94,7 +94,7 @@ const enableCommand = defineRegisterCommand("partners webhook enable", {
   async act(operator, args) {
     const endpoint = await enableWebhook(operator, args.id);
     const partner = await requirePartner(operator.partners, args.id);
-    const isHeld = await printHeld(operator, args.id);
+    const isHeld = await printHeldDeliveries(operator, args.id);
     const text = `the endpoint of ${args.id} is enabled${isHeld ? "" : "; what was held is due now"}`;
     printResult(args, describeEndpoint(endpoint, partner), () => text);
   },
@@ -105,7 +105,8 @@ const removeCommand = defineRegisterCommand("partners webhook remove", {
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
     // Without an endpoint there is nothing to confirm, but a killed removal may have left pending deliveries.
-    if ((await operator.stores.webhooks.endpoint(args.id)) !== null) await confirm(args, question);
+    if ((await operator.stores.webhooks.endpoint(args.id)) !== null)
+      await requireConfirmation(args, question);
     const dead = await removeWebhook(operator, args.id);
     const text = `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
     printResult(args, { partnerId: args.id, removed: true, dead }, () => text);
@@ -119,7 +120,7 @@ const testCommand = defineRegisterCommand("partners webhook test", {
     const { eventId, eventType } = event;
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
     printResult(args, shown, () => formatMembers({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
-    await printHeld(operator, args.id);
+    await printHeldDeliveries(operator, args.id);
     await noteMissingService(operator);
   },
 });

@@ -30,7 +30,7 @@ import {
   explainDeliveryAttempt,
   explainHeldDelivery,
   noteMissingService,
-  printHeld,
+  printHeldDeliveries,
 } from "./delivery-advice.ts";
 
 const listCommand = defineRegisterCommand("webhooks list", {
@@ -155,7 +155,7 @@ async function retryDead(
   const { webhooks, partners, clock } = operator;
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
   const retried = await webhooks.retryDead(clock.now(), filter);
-  await printHeld(operator, filter.partnerId);
+  await printHeldDeliveries(operator, filter.partnerId);
   const endpoints = new Set((await webhooks.endpoints()).map((one) => one.partnerId));
   for (const { partnerId, dead } of await webhooks.backlog(clock.now())) {
     const isAsked = partnerId === (filter.partnerId ?? partnerId);

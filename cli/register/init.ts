@@ -6,7 +6,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import type { CommandLineOptions, Config, Environment, ServeConfig } from "../../src/config.ts";
 import { readServeConfig } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { foreverRetention, retentionSettings } from "../../src/domain/evidence/retention.ts";
+import { foreverRetention, makeRetentionSettings } from "../../src/domain/evidence/retention.ts";
 import { findIssuerFlaw } from "../../src/domain/networks.ts";
 import { quoteShellWord } from "../../src/domain/plain-text.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
@@ -26,7 +26,7 @@ import { option, serveConfigOf } from "../command.ts";
 import { hasRegister, withRegister } from "../open.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { programInvocation } from "../program.ts";
-import { masterKeyLocation } from "../safe/vault.ts";
+import { describeMasterKeyLocation } from "../safe/vault.ts";
 import {
   chooseTextWidth,
   formatMembers,
@@ -83,7 +83,7 @@ export const initCommand = defineTvsCommand("init", {
     const answers = await answersOf(flags, environment);
     await makeRegister(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
-    const [location, masterKey] = [describeRegisterLocation(config), masterKeyLocation(config)];
+    const [location, masterKey] = [describeRegisterLocation(config), describeMasterKeyLocation(config)];
     const { contactEmail = null, port, ...others } = camelCaseNames(answers);
     printResult(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
@@ -171,7 +171,7 @@ async function makeRegister(config: ServeConfig, answers: Answers): Promise<void
     [issuerIsSetSettingName]: "true",
     status_list: serializeSetting(config.statusList ?? false),
     site: JSON.stringify(siteOf(answers)),
-    ...retentionSettings(answers["keep-attestations"] ?? foreverRetention, secrets),
+    ...makeRetentionSettings(answers["keep-attestations"] ?? foreverRetention, secrets),
   });
   const options = { whenMade: () => {}, firstSettings };
   if (!(await withRegister(config, async ({ isNew }) => isNew, options))) throw registerThere(config);

@@ -14,7 +14,7 @@ import { logWriterOf } from "../evidence/open-evidence.ts";
 import { type Stores, withRegister } from "../open.ts";
 import { defineRegisterCommand, defineTvsCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { confirm, yesArg } from "../terminal/confirm.ts";
+import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import {
   formatMembers,
   hint,
@@ -59,7 +59,7 @@ const rotateCommand = defineRegisterCommand("keys rotate", {
     const options = { immediately: args.now === true, now: clock.now() };
     const { active, pending } = await readRotatableKeys(keys, options);
     const loss = `${active.kid} stops signing and its private half is destroyed`;
-    await confirm(args, `${loss}; ${pending.kid} signs from now on. This cannot be undone.`);
+    await requireConfirmation(args, `${loss}; ${pending.kid} signs from now on. This cannot be undone.`);
     await logWriterOf(operator).checkpoint();
     const { early, ...kids } = await rotateSigningKeys(keys, secrets, { ...options, bits: args.bits });
     const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
@@ -87,7 +87,7 @@ const compromiseCommand = defineRegisterCommand("keys compromise", {
     const { kid, since, bits } = args;
     const from = isoTime(since);
     const loss = `Every envelope that ${kid} signed from ${from} on will be refused by every verifier, for ever`;
-    await confirm(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
+    await requireConfirmation(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
     // Continues if the checkpoint fails: a stolen key must be marked even if the log is faulty.
     await logWriterOf(operator)
       .checkpoint()
@@ -128,7 +128,7 @@ const importCommand = defineTvsCommand("keys import", {
       const next = await importSigningKey(pem, secrets, clock.now());
       const { pending } = keyRingOf(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
-      await confirm(args, lost);
+      await requireConfirmation(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
       printResult(args, describeSigningKey(next), () => `pending ${next.kid}`);
       hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");

@@ -14,7 +14,7 @@ export function describeRegisterLocation({ dataDir, database }: Config): string 
   return `${protocol}//${host}`;
 }
 
-export function noRegisterError(config: Config): TvsError {
+export function missingRegisterError(config: Config): TvsError {
   const location = describeRegisterLocation(config);
   const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
   const sandbox = join(config.dataDir, "sandbox.db");

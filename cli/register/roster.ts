@@ -26,7 +26,7 @@ import { operand, option, toggle } from "../command.ts";
 import { logWriterOf, openEvidenceLog } from "../evidence/open-evidence.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
-import { prepareOutputIfNamed } from "../safe/output-file.ts";
+import { prepareOptionalOutputFile } from "../safe/output-file.ts";
 import { exitCodes, formatListTable, parseChoice, printResult } from "../terminal/output.ts";
 import { actorArg } from "./operator-name.ts";
 import { fileFormatArgs } from "./teachers-map.ts";
@@ -57,7 +57,7 @@ export const rosterCommand = defineRegisterCommand("roster", {
   },
   check: (args) => void readListLabel(args),
   prepare: ({ file, out: path, force }, config) =>
-    prepareOutputIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
+    prepareOptionalOutputFile({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
   async act(operator, args, out) {
     const { teachers, blindIndex, settingsInForce, calendar, clock } = operator;
     const { file, purpose, encoding } = args;

@@ -17,7 +17,7 @@ import { logWriterOf } from "../evidence/open-evidence.ts";
 import { makeImportDependencies, requireRegister, withRegister } from "../open.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { getMainUrl } from "../program.ts";
-import { prepareOutputIfNamed } from "../safe/output-file.ts";
+import { prepareOptionalOutputFile } from "../safe/output-file.ts";
 import {
   exitCodes,
   formatListTable,
@@ -63,7 +63,7 @@ export const importTeachersCommand = defineTvsCommand("teachers import", {
     await requireRegister(config);
     // Checks the report's path first: if the report cannot be written, nothing is imported.
     const { report: path, force } = args;
-    const report = prepareOutputIfNamed({ flag: "--report", path, force, config, inputs: [file] });
+    const report = prepareOptionalOutputFile({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
     const progress = createProgress(totalBytes);
     const result = await importExtract(file, reading, config, {

@@ -7,7 +7,7 @@ import { certificateStatuses, licenseStatuses } from "../../src/partner/contract
 import { type ArgValues, operand, option } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
-import { readLine } from "../safe/input-file.ts";
+import { readStdinLine } from "../safe/input-file.ts";
 import { choiceOption, limitOption, sinceOption } from "../terminal/lists.ts";
 import { exitCodes, hint, printList, printNote, type TableColumns } from "../terminal/output.ts";
 
@@ -56,7 +56,7 @@ export const findTeachersCommand = defineRegisterCommand("teachers find", {
   prepare: ({ term }) =>
     // A character has up to four bytes in UTF-8, and the line end has up to two.
     term === "-"
-      ? readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" })
+      ? readStdinLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" })
       : term,
   async act(operator, args, term) {
     const found = await findTeachers(operator, term, pageOf(args));

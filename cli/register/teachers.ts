@@ -11,7 +11,7 @@ import {
   readTeacherHistory,
   requireTeacher,
   type TeacherAction,
-  type TeacherChange,
+  type TeacherChangeResult,
 } from "../../src/domain/teachers/changes.ts";
 import { exportPersonalData, exportTeachers } from "../../src/domain/teachers/export.ts";
 import {
@@ -23,9 +23,9 @@ import {
 import { type ArgValues, byName, type commonArgs, makeGroup, operand, option, toggle } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
-import { readLine } from "../safe/input-file.ts";
+import { readStdinLine } from "../safe/input-file.ts";
 import { prepareOutputFile } from "../safe/output-file.ts";
-import { confirm, yesArg } from "../terminal/confirm.ts";
+import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import {
   formatListTable,
   formatMembers,
@@ -83,7 +83,7 @@ const maxInputBytes = 1024;
 
 const exportSubjectCommand = defineRegisterCommand("teachers export-subject", {
   // Reads the NIN from standard input, because an argument is visible in the shell's history and in `ps`.
-  prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
+  prepare: () => readStdinLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
     const kept = await readRetentionState(operator);
@@ -176,7 +176,7 @@ async function runChange(action: TeacherAction, operator: OpenedRegister, args: 
   const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
   if (actionsToConfirm.includes(action))
-    await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are notified at once.`);
+    await requireConfirmation(args, `${action} ${regNo}, ${name}? Subscribed partners are notified at once.`);
   const changed = await changeTeacher(operator, key, { action, reason });
   const answered = action === "revoke" ? await answeredValid(operator, changed.teacher.id) : undefined;
   const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
@@ -194,7 +194,10 @@ async function answeredValid({ attestations, clock }: OpenedRegister, teacherId:
   return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
 }
 
-function changeText({ teacher, before, after, events }: TeacherChange, answered: AnsweredValid | undefined) {
+function changeText(
+  { teacher, before, after, events }: TeacherChangeResult,
+  answered: AnsweredValid | undefined,
+) {
   const isHidden = before.hidden && after.hidden;
   // Revoking a deactivated or hidden teacher changes no status until they are reactivated or shown.
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";

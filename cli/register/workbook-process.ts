@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import type { SheetReader } from "../../src/domain/import/read.ts";
-import { damagedMessage, workbookTooLargeMessage } from "../../src/domain/import/text.ts";
+import { workbookDamagedMessage, workbookTooLargeMessage } from "../../src/domain/import/text.ts";
 import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
 import { isCompiledExecutable } from "../program.ts";
 
@@ -63,7 +63,8 @@ export async function runWorkbookProcess(asked: string, entry: URL): Promise<voi
     const { readWorkbook } = await import("../../src/domain/import/workbook.ts");
     answer = readWorkbook(isText ? bytes.toString() : bytes, options);
   } catch (error) {
-    const { line, message } = error instanceof UnreadableError ? error : { line: 1, message: damagedMessage };
+    const { line, message } =
+      error instanceof UnreadableError ? error : { line: 1, message: workbookDamagedMessage };
     answer = { error: { line, message } };
   }
   const text = Buffer.from(`${JSON.stringify(answer)}\n`);

@@ -29,7 +29,7 @@ import {
 } from "../terminal/output.ts";
 import { isProgressShown } from "../terminal/progress.ts";
 import { prepareOutputFile } from "./output-file.ts";
-import { findMasterKey, masterKeyLocation } from "./vault.ts";
+import { describeMasterKeyLocation, findMasterKey } from "./vault.ts";
 
 /** Gets the path of a command's database file. @throws TvsError REFUSED for a libSQL server */
 export function requireDatabaseFile({ database }: Config): string {
@@ -75,7 +75,7 @@ const makeCommand = defineTvsCommand("backup", {
     // Opens only the file, because a backup needs no master key.
     const driver = await openDatabaseFile({ file: source });
     const facts = await runAndCloseDriver(driver, () => makeBackup(driver, file, replace));
-    const masterKey = { included: false, place: masterKeyLocation(config) };
+    const masterKey = { included: false, place: describeMasterKeyLocation(config) };
     const dropped = keep === undefined ? {} : { ...deleteOlder(file, keep, Date.now()), unfinished };
     printResult(args, { file, ...describeBackup(facts), masterKey, ...dropped }, () =>
       backupText(file, facts, masterKey.place),
@@ -137,7 +137,9 @@ const verifyCommand = defineTvsCommand("backup verify", {
     if (masterKey === "absent")
       printNote(`the master key was not checked: there is none in ${config.masterKeyFile}`);
     if (ok) return;
-    printNote(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
+    printNote(
+      `the master key in ${describeMasterKeyLocation(config)} is not the one that this backup was made with`,
+    );
     process.exitCode = exitCodes.refused;
   },
 });

@@ -49,7 +49,10 @@ export async function readStdin(maxBytes: number): Promise<Uint8Array | null> {
  * Reads one line from standard input. At a terminal it first prints what to type.
  * @param called the name of what to type @param wanted the expected input, for the refusal of longer input @throws TvsError USAGE
  */
-export async function readLine(called: string, { maxBytes, wanted }: { maxBytes: number; wanted: string }) {
+export async function readStdinLine(
+  called: string,
+  { maxBytes, wanted }: { maxBytes: number; wanted: string },
+) {
   if (process.stdin.isTTY === true) printNote(`type ${called}, then Enter and Ctrl-D`);
   const bytes = await readStdin(maxBytes);
   if (bytes === null) throw new TvsError("USAGE", `standard input must contain ${wanted}`);

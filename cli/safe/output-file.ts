@@ -37,7 +37,9 @@ export function prepareOutputFile(request: OutputRequest): OutputFile {
 }
 
 /** Checks a path like {@link prepareOutputFile}. @returns undefined if no path was given */
-export function prepareOutputIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
+export function prepareOptionalOutputFile(
+  request: Omit<OutputRequest, "path"> & { path: string | undefined },
+) {
   const { path } = request;
   return path === undefined ? undefined : prepareOutputFile({ ...request, path });
 }

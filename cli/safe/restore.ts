@@ -8,7 +8,7 @@ import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.t
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { type RestoreResult, requireReplaceable, restoreBackup } from "../../src/store/driver/restore.ts";
 import { applySchema } from "../../src/store/driver/schema.ts";
-import type { Difference } from "../../src/store/evidence/audit-summary.ts";
+import type { StateDifference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { skipTeacherIds } from "../../src/store/status-lists.ts";
 import { configOf, operand, toggle } from "../command.ts";
@@ -16,7 +16,7 @@ import { continueLogAfterRestore, describeRestoredLog, type RestoredLog } from "
 import { defineTvsCommand } from "../operator-command.ts";
 import { actorArg, actorOf } from "../register/operator-name.ts";
 import { describeRegisterLocation } from "../register/register.ts";
-import { confirm, yesArg } from "../terminal/confirm.ts";
+import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import {
   formatMembers,
   formatTable,
@@ -26,7 +26,7 @@ import {
   wrapAtTerminal,
 } from "../terminal/output.ts";
 import { compareMasterKey, describeBackup, requireDatabaseFile } from "./backup.ts";
-import { ensureDataDir, masterKeyLocation } from "./vault.ts";
+import { describeMasterKeyLocation, ensureDataDir } from "./vault.ts";
 
 const maxListed = 20;
 
@@ -41,7 +41,7 @@ export const restoreCommand = defineTvsCommand("restore", {
     const facts = await inspectBackup(from);
     requireAcceptable(config, facts);
     if (existsSync(target))
-      await confirm(
+      await requireConfirmation(
         args,
         `${target} will be replaced by the backup, and everything that changed since the backup was made is undone: records, partners, credentials, signing keys. The old file is kept under another name.`,
       );
@@ -85,7 +85,7 @@ function requireAcceptable(config: Config, facts: BackupFacts): void {
   }
   if (compareMasterKey(config, facts) !== "differs") return;
   const message =
-    `the master key in ${masterKeyLocation(config)} is not the one that this backup was made with; ` +
+    `the master key in ${describeMasterKeyLocation(config)} is not the one that this backup was made with; ` +
     "put the one that belongs to it there first";
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
@@ -113,8 +113,11 @@ function makeRemarks(
   ];
 }
 
-function undoneRemarks(changes: readonly Difference[], lost: NonNullable<RestoreResult["undone"]>["lost"]) {
-  const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
+function undoneRemarks(
+  changes: readonly StateDifference[],
+  lost: NonNullable<RestoreResult["undone"]>["lost"],
+) {
+  const of = (kind: StateDifference["kind"], test: (one: StateDifference) => boolean) =>
     changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
   const findings: [string[], (ids: string) => string][] = [
     [of("teacher", ({ now }) => now === null), (ids) => `Teachers whose revocation, deactivation or hiding is undone: ${ids}.`],

@@ -44,7 +44,7 @@ export function findMasterKey(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
-export function masterKeyLocation(config: Config): string {
+export function describeMasterKeyLocation(config: Config): string {
   return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }
 

@@ -6,7 +6,7 @@ import { type Config, consolePortPathOf, hasDefaultDatabase } from "../../src/co
 import {
   type ConsoleLocation,
   createConsoleLink,
-  createSessions,
+  createSessionStore,
   formatConsoleLocation,
   parseConsoleLocation,
 } from "../../src/console/access.ts";
@@ -17,7 +17,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { createReadingsCache } from "../../src/domain/readings.ts";
 import { type HttpApp, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
-import { startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
+import { startTrafficHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 import { discardFile, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { tvsVersion } from "../command.ts";
 import { defineRegisterCommand } from "../operator-command.ts";
@@ -63,7 +63,7 @@ export async function listenOnConsolePort(port: number) {
     /** Opens the console, and stores its port for `tvs console`. @returns a link that opens the console once */
     async open(service: RunningService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
-      history = startHistory({ counters: service.metrics.counters, clock });
+      history = startTrafficHistory({ counters: service.metrics.counters, clock });
       file = consolePortPathOf(config);
       replaceFile(await writeTemporaryFile(file, formatConsoleLocation(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
@@ -99,7 +99,7 @@ function createAdmin(open: RunningService, { config, history, location }: Parts)
     build: { version: tvsVersion, runtime: describeRuntime().toLowerCase(), environment },
     commandLine: createCommandFormatter(dataOptions(config)),
   };
-  const sessions = createSessions({ secrets, location, clock });
+  const sessions = createSessionStore({ secrets, location, clock });
   return createAdminApp({ sources, sessions });
 }
 

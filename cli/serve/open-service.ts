@@ -10,7 +10,7 @@ import { type ClockMonitor, createClockMonitor } from "../../src/domain/database
 import { withTimeout } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
-import { retentionSettings } from "../../src/domain/evidence/retention.ts";
+import { makeRetentionSettings } from "../../src/domain/evidence/retention.ts";
 import { createIdempotentRunner } from "../../src/domain/idempotency.ts";
 import { createQuotaCounter } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
@@ -163,7 +163,7 @@ async function rememberSettings(operator: OpenedRegister, { keepAttestations }: 
   const all = { ...serializeSettings(settingsInForce), [issuerIsSetSettingName]: String(hasSetIssuer) };
   const changed = findChangedSettings(all, remembered);
   if (Object.keys(changed).length > 0) await settings.write(changed);
-  if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
+  if (keepAttestations !== undefined) await settings.write(makeRetentionSettings(keepAttestations, secrets));
 }
 
 type ServiceParts = Readonly<{

@@ -15,7 +15,10 @@ const waitingAnswerMs = 500;
  * continues, unless the script wrote another answer to standard input.
  * @param consequence a sentence that says what cannot be undone @throws TvsError REFUSED if the answer is not yes
  */
-export async function confirm(args: { yes?: boolean | undefined }, consequence: string): Promise<void> {
+export async function requireConfirmation(
+  args: { yes?: boolean | undefined },
+  consequence: string,
+): Promise<void> {
   if (args.yes === true) return;
   if (process.stdin.isTTY !== true) {
     if (isYes((await readPipedAnswer()) ?? "yes")) return;

@@ -4,7 +4,7 @@ import { tvsErrorOf } from "../../src/store/driver/driver.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
 import type { CommandLoaders, TvsCommand } from "../command.ts";
 import { argsOf, commonArgs, subCommandsOf, tvsVersion } from "../command.ts";
-import { chooseTextWidth, escapeUnprintable, exitCodeOf, hang, wrapText } from "./output.ts";
+import { chooseTextWidth, escapeUnprintable, exitCodeOf, wrapIndented, wrapText } from "./output.ts";
 
 type Line = readonly [name: string, meaning: string];
 
@@ -49,7 +49,7 @@ export async function formatCommandHelp(command: TvsCommand, path: readonly stri
   const words = usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args);
   return [
     `${wrapText(command.description)}\n`,
-    section("USAGE", hang("  ", words, { indent: 6 })),
+    section("USAGE", wrapIndented("  ", words, { indent: 6 })),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(subCommandsOf(command)))),
@@ -96,7 +96,7 @@ function listed(lines: readonly Line[], leastNameWidth = 0): string {
   const isBeside = chooseTextWidth() - names >= 2 + leastMeaningWidth;
   const starts = lines.map(([name]) => (isBeside ? `  ${name.padEnd(names)}` : `  ${name}\n      `));
   const indent = isBeside ? 2 + names : 6;
-  return lines.map(([, meaning], index) => hang(starts[index] ?? "", meaning, { indent })).join("\n");
+  return lines.map(([, meaning], index) => wrapIndented(starts[index] ?? "", meaning, { indent })).join("\n");
 }
 
 /** Adds the usage line to an error of citty, which names only the first missing argument. */

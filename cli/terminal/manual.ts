@@ -5,7 +5,7 @@ import { suggestWord } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { manualTopicGroups, manualTopics, parseTopicLink } from "../../src/manual.ts";
 import type { TvsCommand } from "../command.ts";
-import { chooseTextWidth, exitCodes, formatHeading, formatTable, hang, wrapText } from "./output.ts";
+import { chooseTextWidth, exitCodes, formatHeading, formatTable, wrapIndented, wrapText } from "./output.ts";
 
 /** The files that `tvs help --print` prints, for an operator who has only the executable. */
 export const printableFiles: Readonly<Record<string, string>> = {
@@ -90,7 +90,7 @@ function formatBlock(token: Token): string {
 
 function list({ items, ordered, start }: Tokens.List): string {
   const mark = (index: number) => (ordered ? `${Number(start) + index}. ` : "- ");
-  return items.map(({ tokens }, index) => hang(mark(index), formatInline(tokens))).join("\n");
+  return items.map(({ tokens }, index) => wrapIndented(mark(index), formatInline(tokens))).join("\n");
 }
 
 function tableOf({ header, rows }: Tokens.Table): string {

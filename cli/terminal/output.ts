@@ -59,7 +59,7 @@ export function printNote(words: string): void {
 /** Wraps a line of a note for the terminal. Further lines get the indentation of the first. */
 function wrapNote(line: string): string {
   const start = /^ */.exec(line)?.[0] ?? "";
-  return hang(start, line.slice(start.length), { width: chooseTextWidth(process.stderr) });
+  return wrapIndented(start, line.slice(start.length), { width: chooseTextWidth(process.stderr) });
 }
 
 export function printNoteTable(head: readonly string[], rows: readonly (readonly TableCell[])[]): void {
@@ -139,15 +139,15 @@ function alignValue(name: string, value: string, options: { nameWidth: number; w
   const indent = nameWidth + columnGap;
   const longest = widest(value.split(" "));
   if (indent + longest > width && longest > leastWrappedWidth)
-    return `${name}\n${hang("  ", value, { width })}`;
+    return `${name}\n${wrapIndented("  ", value, { width })}`;
   const start = name + " ".repeat(indent - stringWidth(name));
-  return hang(start, value, { width: Math.max(width, indent + leastWrappedWidth) });
+  return wrapIndented(start, value, { width: Math.max(width, indent + leastWrappedWidth) });
 }
 
 type Hanging = { readonly indent?: number; readonly width?: number };
 
 /** Wraps a text that begins after `start`. Further lines are indented, by default to where the text begins. */
-export function hang(start: string, text: string, options: Hanging = {}): string {
+export function wrapIndented(start: string, text: string, options: Hanging = {}): string {
   const { indent = stringWidth(start), width = chooseTextWidth() } = options;
   return start + wrapText(text, width - indent, `\n${" ".repeat(indent)}`);
 }

@@ -8,7 +8,8 @@ import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import { validateBySchema } from "../http/request-body.ts";
 import { type ApiHandler, type HonoContext, limitPerIpAddress } from "./public-api.ts";
-import { keyCacheControl, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
+import type { PublicDocument } from "./public-document.ts";
+import { publicDocument, publicKeyCacheControl, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
 /** For the newest checkpoint. Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
@@ -23,7 +24,7 @@ const evidenceOf = (c: HonoContext) => c.get("parts").evidence;
 const checkpoint: ApiHandler = async (c) =>
   sendDocument(c, await evidenceOf(c).checkpoint(), checkpointCacheControl);
 
-const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), keyCacheControl);
+const key: ApiHandler = async (c) => sendDocument(c, await evidenceOf(c).key(), publicKeyCacheControl);
 
 const inclusion: ApiHandler = async (c) => {
   const leafHash = validateBySchema(leafHashSchema, readPathParameter(c, "leafHash"), "leafHash");

@@ -4,8 +4,8 @@ import { Hono } from "hono";
 import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
-import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type { IdempotencyInput, Question, VerificationRequest } from "../domain/verification.ts";
+import { canonicalizeRegNo } from "../domain/teachers/teachers.ts";
+import type { IdempotencyInput, TeacherQuestion, VerificationRequest } from "../domain/verification.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import { readJsonBody, validateBySchema } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
@@ -58,7 +58,7 @@ const readCheck: CallReader = async (c) => {
 
 const readRegNoLookup: CallReader = async (c) => {
   const regNo = validateBySchema(regNoSchema, readPathParameter(c, "regNo"), "regNo");
-  return lookupCallOf({ regNo: canonicalRegNo(regNo) ?? regNo });
+  return lookupCallOf({ regNo: canonicalizeRegNo(regNo) ?? regNo });
 };
 
 const readTIdLookup: CallReader = async (c) => {
@@ -99,12 +99,12 @@ function callOf(checks: readonly EligibilityCheck[], idempotency: IdempotencyInp
   return { questions: checks.map(questionOf), purposes: checks.map(({ purpose }) => purpose), idempotency };
 }
 
-function questionOf({ identifier, purpose, context }: EligibilityCheck): Question {
+function questionOf({ identifier, purpose, context }: EligibilityCheck): TeacherQuestion {
   return { identifier: identifierOf(identifier), purpose, context };
 }
 
 function identifierOf({ regNo, tId, nin }: EligibilityCheck["identifier"]): Identifier {
-  if (regNo !== undefined) return { regNo: canonicalRegNo(regNo) ?? regNo };
+  if (regNo !== undefined) return { regNo: canonicalizeRegNo(regNo) ?? regNo };
   if (tId !== undefined) return { tId };
   return { nin: nin ?? "" };
 }

@@ -71,13 +71,13 @@ export function createDocumentCache({ current }: Pick<Configuration, "current">)
 }
 
 /** `Cache-Control` of documents with public keys. Five minutes are safe, because a key is published a day before it signs. */
-export const keyCacheControl = "public, max-age=300, must-revalidate";
+export const publicKeyCacheControl = "public, max-age=300, must-revalidate";
 
 /** Sends a document, or 304 if `If-None-Match` has its entity tag. */
 export function sendDocument(
   c: Context,
   { body, gzipped, type, etag: plainEtag }: PublicDocument<string | Blob>,
-  cacheControl = keyCacheControl,
+  cacheControl = publicKeyCacheControl,
 ): Response {
   const compress = gzipped !== null && acceptsGzip(c.req.header("Accept-Encoding"));
   // Two representations of one document must not share a strong tag (RFC 9110, 8.8.3.3).

@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
-import { canonicalRegNo, maxTeacherId } from "../domain/teachers/teachers.ts";
+import { canonicalizeRegNo, maxTeacherId } from "../domain/teachers/teachers.ts";
 import { registerMessageCode } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoCharacters } from "../partner/reg-no.ts";
@@ -35,11 +35,11 @@ function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
 
 const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "must be 11 digits"));
 
-/** A registration number. The length is checked first, so that no long text reaches `canonicalRegNo`. */
+/** A registration number. The length is checked first, so that no long text reaches `canonicalizeRegNo`. */
 export const regNoSchema = v.pipe(
   v.string("must be text"),
   v.maxLength(maxRegNoCharacters, `must have at most ${maxRegNoCharacters} characters`),
-  v.check((text) => canonicalRegNo(text) !== null, "must have four segments separated by /"),
+  v.check((text) => canonicalizeRegNo(text) !== null, "must have four segments separated by /"),
 );
 
 export const tIdSchema = wholeNumber(

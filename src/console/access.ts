@@ -128,10 +128,14 @@ type OfferedSession = { [Part in keyof Session]: string | undefined };
 
 export type LinkRefusalReason = "used" | Exclude<LinkVerdict, "good">;
 
-export type SessionStore = ReturnType<typeof createSessions>;
+export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all older links. */
-export function createSessions(dependencies: { secrets: Secrets; location: ConsoleLocation; clock: Clock }) {
+export function createSessionStore(dependencies: {
+  secrets: Secrets;
+  location: ConsoleLocation;
+  clock: Clock;
+}) {
   const { secrets, location, clock } = dependencies;
   const used = new Map<string, number>();
   /** The end of each session, by folder and secret. An unknown folder and a wrong secret get the same response. */

@@ -46,7 +46,10 @@ export type Listing<Row> = {
   readonly read: (query: Query, page: WantedPage) => Promise<Rows<Row>>;
 };
 
-export function listingTable<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
+export function renderListTable<Row>(
+  { title, columns, nothing }: Listing<Row>,
+  rows: readonly Row[],
+): Markup {
   if (rows.length === 0) return makeNote(nothing);
   return renderTable(title, {
     head: columns.map(([head]) => head),

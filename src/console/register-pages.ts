@@ -16,10 +16,10 @@ import {
   defineDeliveryList,
   defineTeacherList,
   type Listing,
-  listingTable,
   parseListFilter,
   readTeacherRows,
   renderListFilter,
+  renderListTable,
   renderPager,
   rowsPerListPage,
 } from "./listings.ts";
@@ -53,7 +53,7 @@ export function addRegisterPages(
       const wanted = { from: c.req.query("from") ?? "", rows: rowsPerListPage };
       const { rows, next } = await listing.read(query, wanted);
       return html`<section class="panel">${before}${renderListFilter(listing, query)}</section>
-<section class="panel">${listingTable(listing, rows)}${renderPager(listing, query, next)}</section>`;
+<section class="panel">${renderListTable(listing, rows)}${renderPager(listing, query, next)}</section>`;
     });
     app.get(`${path}.csv`, signedIn, async (c) => {
       c.set("title", title);
@@ -83,7 +83,7 @@ export function addRegisterPages(
         ? ""
         : html`<form method="post" action="./teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
     return html`<section class="panel">${searchForm(term)}<p><a href="./teachers">Show the whole register</a></p></section>
-<section class="panel">${listingTable(teachers, rows)}${more}</section>`;
+<section class="panel">${renderListTable(teachers, rows)}${more}</section>`;
   });
 
   page("get", "/teacher", "Teacher", (c) => renderTeacherPage(c.req.query("ref") ?? "", sources));

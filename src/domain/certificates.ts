@@ -9,7 +9,7 @@ import type { ClientCertificate } from "./partners.ts";
 export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "validFrom" | "validTo">;
 
 /** The size limit of a parsed certificate, above any size in use. The limit bounds the work for a request header. */
-export const maxDerBytes = 16 * 1024;
+export const maxCertificateBytes = 16 * 1024;
 
 /** Parses a DER certificate. Never throws. @returns null if the bytes are not exactly one certificate */
 export function parseCertificate(der: Uint8Array): PresentedCertificate | null {
@@ -26,7 +26,7 @@ export function parseCertificate(der: Uint8Array): PresentedCertificate | null {
 
 /** True if the outer DER SEQUENCE spans all bytes. Trailing bytes would give a certificate many fingerprints. */
 function isWholeSequence(der: Uint8Array): boolean {
-  if (der[0] !== 0x30 || der.length > maxDerBytes) return false;
+  if (der[0] !== 0x30 || der.length > maxCertificateBytes) return false;
   const first = der[1] ?? 0;
   if (first < 0x80) return der.length === 2 + first;
   const lengthBytes = first & 0x7f;

@@ -94,7 +94,11 @@ async function pendingKey(
 }
 
 /** Makes the first two keys of a new register. @returns false if the register has keys already */
-export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
+export async function ensureFirstKeys(
+  store: KeyStore,
+  secrets: Secrets,
+  options: { bits: number; now: number },
+) {
   if ((await store.list()).length > 0) return false;
   const generate = () => generateSigningKey(secrets, options.bits, options.now);
   const [active, pending] = await Promise.all([generate(), generate()]);

@@ -34,7 +34,7 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-export function isInside(address: IpAddress, networks: readonly IpBlock[]): boolean {
+export function isInNetworks(address: IpAddress, networks: readonly IpBlock[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;
     return address.match(base as ipaddr.IPv4 & ipaddr.IPv6, bits);

@@ -19,8 +19,8 @@ export type Scope = keyof typeof operationOfScope;
 export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
 /** The charge of a batch to the quota: one call, or one call per item. */
-export const batchCosts = ["call", "item"] as const;
-type BatchCost = (typeof batchCosts)[number];
+export const batchCostUnits = ["call", "item"] as const;
+type BatchCost = (typeof batchCostUnits)[number];
 
 /** An onboarded agency. `partnerId` becomes the envelope's `audience`. Times are milliseconds since the epoch. */
 export type Partner = {

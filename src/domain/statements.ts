@@ -24,7 +24,7 @@ import { echoedIdentifierOf, type Identifier, keyOfIdentifier } from "./teachers
 import { applyNameCheck, computeEligiblePercentage } from "./teachers/roster.ts";
 import { correctTypingErrors } from "./teachers/search-term.ts";
 import type { Teacher, TeacherPrecondition, UniqueKey } from "./teachers/teachers.ts";
-import { canonicalRegNo } from "./teachers/teachers.ts";
+import { canonicalizeRegNo } from "./teachers/teachers.ts";
 
 export type StatementRequest = {
   readonly purpose: Purpose;
@@ -115,7 +115,7 @@ async function findEach(teachers: TeacherReader, keys: readonly UniqueKey[]): Pr
   const found = await teachers.findEach(keys);
   const retries = keys.flatMap((key, index) => {
     if (found[index] !== null || key.by !== "regNo") return [];
-    const value = canonicalRegNo(correctTypingErrors(key.value));
+    const value = canonicalizeRegNo(correctTypingErrors(key.value));
     return value === null || value === key.value ? [] : [{ index, key: { by: "regNo", value } as const }];
   });
   if (retries.length === 0) return found;

@@ -17,7 +17,7 @@ import { type StatusIndexer, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
-export type Question = {
+export type TeacherQuestion = {
   readonly identifier: Identifier;
   readonly purpose: Purpose;
   readonly context?: object | undefined;
@@ -25,7 +25,7 @@ export type Question = {
 
 /** The questions of a call, or the list of a statement. Without an idempotency key, a repeated call runs again. */
 export type VerificationRequest = {
-  readonly questions: readonly Question[];
+  readonly questions: readonly TeacherQuestion[];
   readonly list?: StatementRequest | undefined;
   readonly idempotency?: IdempotencyInput | undefined;
 };
@@ -61,7 +61,11 @@ type VerificationDependencies = {
   readonly clock: Clock;
 };
 
-type Subject = { readonly question: Question; readonly key: UniqueKey; readonly teacher: Teacher | null };
+type Subject = {
+  readonly question: TeacherQuestion;
+  readonly key: UniqueKey;
+  readonly teacher: Teacher | null;
+};
 
 /** A call's answer, with the evidence, preconditions and charge to commit. */
 type Outcome = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> & {

@@ -4,7 +4,7 @@ import type { WatchStore } from "../store/watches.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import { cleanTerm, correctTypingErrors } from "./teachers/search-term.ts";
-import { canonicalRegNo } from "./teachers/teachers.ts";
+import { canonicalizeRegNo } from "./teachers/teachers.ts";
 
 /** Canonical registration numbers; no number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
@@ -13,7 +13,7 @@ export const maxWatchListChanges = 2_000;
 
 /** Parses a registration number as lookups do. @returns null if `text` is not a registration number */
 export function parseWatchedRegNo(text: string): string | null {
-  return canonicalRegNo(correctTypingErrors(cleanTerm(text)));
+  return canonicalizeRegNo(correctTypingErrors(cleanTerm(text)));
 }
 
 /** Changes a watch list. @returns the list's new length. @throws TvsError WATCH_LIMIT */

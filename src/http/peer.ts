@@ -4,8 +4,9 @@
  */
 
 import ipaddr from "ipaddr.js";
-import { maxDerBytes, type PresentedCertificate, parseCertificate } from "../domain/certificates.ts";
-import { type IpAddress, type IpBlock, isInside, parseIpAddress, parseNetwork } from "../domain/networks.ts";
+import { maxCertificateBytes, type PresentedCertificate, parseCertificate } from "../domain/certificates.ts";
+import type { IpAddress, IpBlock } from "../domain/networks.ts";
+import { isInNetworks, parseIpAddress, parseNetwork } from "../domain/networks.ts";
 
 /** A structured-field byte sequence (RFC 8941, 3.3.5) without parameters, as RFC 9440, 2.1 prescribes. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
@@ -22,7 +23,7 @@ const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
  */
 export function parseClientCertHeader(value: string | null | undefined): PresentedCertificate | null {
   const base64 = byteSequence.exec(value?.trim() ?? "")?.[1];
-  if (base64 === undefined || base64.length > (maxDerBytes / 3) * 4) return null;
+  if (base64 === undefined || base64.length > (maxCertificateBytes / 3) * 4) return null;
   const der = Buffer.from(base64, "base64");
   // Refuses base64 whose unused last bits are not 0: it would be a second text of the same certificate.
   return der.toString("base64") === base64 ? parseCertificate(der) : null;
@@ -48,7 +49,7 @@ export function createClientAddressFinder(options: {
   const peerOf = cacheByAddress((remoteAddress) => {
     const peer = parseIpAddress(remoteAddress);
     const address = peer?.toString() ?? remoteAddress;
-    return { address, proxy: peer !== null && isInside(peer, networks) ? peer : null };
+    return { address, proxy: peer !== null && isInNetworks(peer, networks) ? peer : null };
   });
   return (remoteAddress, xForwardedFor) => {
     const { address, proxy } = peerOf(remoteAddress);
@@ -66,7 +67,7 @@ export function createNetworkMatcher(entries: readonly string[]): (remoteAddress
   const networks = entries.map(parseNetwork);
   const isOne = cacheByAddress((remoteAddress) => {
     const peer = parseIpAddress(remoteAddress);
-    return peer !== null && isInside(peer, networks);
+    return peer !== null && isInNetworks(peer, networks);
   });
   return (remoteAddress) => networks.length > 0 && isOne(remoteAddress);
 }
@@ -107,7 +108,7 @@ function findClient(peer: IpAddress, xForwardedFor: string, networks: readonly I
     const next = parseForwarded(entry.trim());
     if (next === null) return current;
     current = next;
-    if (!isInside(current, networks)) return current;
+    if (!isInNetworks(current, networks)) return current;
   }
   return current;
 }

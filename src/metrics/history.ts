@@ -3,7 +3,7 @@ import { estimatePercentileMs, makeHistogram } from "./durations.ts";
 
 /** A point of the console's charts: figures since the previous point. Rates are per second, durations and `at` in ms. */
 export type HistoryPoint = ReturnType<typeof pointOf> & { readonly at: number; readonly cpuPercent: number };
-export type TrafficHistory = ReturnType<typeof startHistory>;
+export type TrafficHistory = ReturnType<typeof startTrafficHistory>;
 
 export const historyIntervalMs = 2_000;
 export const maxHistoryPoints = 450;
@@ -11,7 +11,7 @@ export const maxHistoryPoints = 450;
 const percentilePoints = 150;
 
 /** Records a point of the console's charts every two seconds, and keeps those of the last quarter of an hour. */
-export function startHistory({ counters, clock }: { counters: Counters; clock: { now(): number } }) {
+export function startTrafficHistory({ counters, clock }: { counters: Counters; clock: { now(): number } }) {
   const points: HistoryPoint[] = [];
   const recent: IntervalCounts["durations"][] = [];
   let [beganAtMs, cpu] = [performance.now(), process.cpuUsage()];

@@ -226,7 +226,7 @@ type SharedOuter = Readonly<
 >;
 
 /** Compares the unsigned members of an envelope or statement with its claims; `kid` is the signed header's key id. */
-export function findSharedDifference(
+export function findSharedMemberDifference(
   { issuer, audience, signatureKid, id, time }: SharedOuter,
   claims: Pick<Claims, "issuer" | "audience" | "verificationId" | "issuedAtSeconds">,
   kid: string,
@@ -244,5 +244,9 @@ export function findEnvelopeDifference(outer: OuterMembers, claims: Claims, kid:
   const path = findFirstDifference(claims.result as unknown as JsonValue, outer.result, "result");
   if (path !== null)
     return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
-  return findSharedDifference({ ...outer, id: outer.verificationId, time: outer.verifiedAt }, claims, kid);
+  return findSharedMemberDifference(
+    { ...outer, id: outer.verificationId, time: outer.verifiedAt },
+    claims,
+    kid,
+  );
 }

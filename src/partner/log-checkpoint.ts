@@ -40,7 +40,7 @@ export type Checkpoint = TreeHead & {
 /** Signs with the log's Ed25519 key and returns 64 bytes. */
 type SignNote = (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
 
-export type CheckpointKey = { readonly publicKey: Uint8Array; readonly sign: SignNote };
+export type CheckpointSigningKey = { readonly publicKey: Uint8Array; readonly sign: SignNote };
 
 const timeBytes = 8;
 
@@ -79,7 +79,11 @@ export function readTreeHead(text: string): TreeHead | Refusal {
  * @param seconds the time, POSIX seconds
  * @param key the log's key, as its public half and a function that signs
  */
-export async function signCheckpoint(head: TreeHead, seconds: number, key: CheckpointKey): Promise<string> {
+export async function signCheckpoint(
+  head: TreeHead,
+  seconds: number,
+  key: CheckpointSigningKey,
+): Promise<string> {
   const text = formatTreeHead(head);
   const plain = await key.sign(new TextEncoder().encode(text));
   const timed = await key.sign(formatTimedMessage(text, seconds));

@@ -5,7 +5,7 @@ import { formatCanonicalJson } from "./canonical-json.ts";
 import {
   allowNull,
   findFirstDifference,
-  findSharedDifference,
+  findSharedMemberDifference,
   isBoolean,
   isInteger,
   isObjectOf,
@@ -156,7 +156,7 @@ function findDifference(
       return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   }
   const { issuer, audience, signatureKid, statementId: id, issuedAt: time } = given;
-  return findSharedDifference({ issuer, audience, signatureKid, id, time }, claims, kid);
+  return findSharedMemberDifference({ issuer, audience, signatureKid, id, time }, claims, kid);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { type Address, type CLibrary, findCLibrary, fixedBytes, openCLibrary } from "../foreign.ts";
+import { type CLibrary, findCLibrary, makeFixedBytes, openCLibrary, type Pointer } from "../foreign.ts";
 import { hashBytes } from "./engine.ts";
 
 /** How many signatures one call of crypto_mb makes. A call takes the same time if it makes fewer. */
@@ -73,7 +73,7 @@ function readNumbers(pkcs8: Uint8Array) {
   const bytes = n.length;
   if (e.join() !== publicExponent.join() || [p, q].some(({ length }) => length * 2 !== bytes)) return null;
   const turned = (number: Uint8Array, length: number) => {
-    const fixed = fixedBytes(length);
+    const fixed = makeFixedBytes(length);
     for (const [at, byte] of number.entries()) fixed[number.length - 1 - at] = byte;
     return fixed;
   };
@@ -104,8 +104,8 @@ function createEightfoldKey(
 ) {
   const bytes = numbers.n.length;
   const messages = paddedMessages(bytes);
-  const [signatures, recovered] = [fixedBytes(laneCount * bytes), fixedBytes(laneCount * bytes)];
-  const scratch = fixedBytes(scratchBytes);
+  const [signatures, recovered] = [makeFixedBytes(laneCount * bytes), makeFixedBytes(laneCount * bytes)];
+  const scratch = makeFixedBytes(scratchBytes);
   /** Makes eight pointers into an array, `step` bytes apart; with step 0 all lanes share one value. */
   const eight = (part: Uint8Array, step = 0) =>
     BigUint64Array.from({ length: laneCount }, (_, lane) => numberOf(part) + BigInt(lane * step));
@@ -116,7 +116,7 @@ function createEightfoldKey(
   /** Signs in all lanes. @returns whether the public key recovers each lane's message from its signature */
   function compute(): boolean {
     const [start, end, memory] = [addressOf(from), addressOf(to), addressOf(scratch)];
-    const parts = crt.map(addressOf) as [Address, Address, Address, Address, Address];
+    const parts = crt.map(addressOf) as [Pointer, Pointer, Pointer, Pointer, Pointer];
     return (
       mbx.mbx_rsa_private_crt_mb8(start, end, ...parts, bits, signing, memory) === 0 &&
       mbx.mbx_rsa_public_mb8(end, addressOf(back), addressOf(modulus), bits, checking, memory) === 0 &&
@@ -148,7 +148,7 @@ function overwrite(parts: readonly Uint8Array[]): void {
 
 /** Makes the padded message of each lane, in which only the hash is missing. */
 function paddedMessages(bytes: number): Uint8Array<ArrayBuffer> {
-  const messages = fixedBytes(laneCount * bytes).fill(0xff);
+  const messages = makeFixedBytes(laneCount * bytes).fill(0xff);
   for (let start = 0; start < messages.length; start += bytes) {
     messages.set([0, 1], start);
     messages.set(digestInfo, start + bytes - hashBytes - digestInfo.length);

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../domain/errors.ts";
-import { findCLibrary, fixedBytes, openCLibrary } from "../foreign.ts";
+import { findCLibrary, makeFixedBytes, openCLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
 import { type CryptoMb, type CryptoMbKey, laneCount, openCryptoMb } from "./crypto-mb.ts";
 import { copyTestKey, type HashSigner, hashBytes, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
@@ -148,7 +148,7 @@ export async function openLibcrypto(file: string) {
   const version = openssl.OpenSSL_version_num() >>> 0;
   if (version >>> 28 !== 3) throw new Error("libcrypto is not version 3");
   const sha256 = openssl.EVP_sha256();
-  const [digest, output] = [fixedBytes(hashBytes), fixedBytes(outputBytes)];
+  const [digest, output] = [makeFixedBytes(hashBytes), makeFixedBytes(outputBytes)];
   const length = new BigUint64Array(new ArrayBuffer(BigUint64Array.BYTES_PER_ELEMENT));
   const [from, to, toLength] = [addressOf(digest), addressOf(output), addressOf(length)];
 

@@ -40,7 +40,7 @@ ${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)
 type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
 
 /** Answers a failure. A browser gets an HTML page, except on the API's paths; other callers get JSON. */
-export function sendFailure(error: Error, c: Context<HonoEnv>): Response | Promise<Response> {
+export function sendFailureResponse(error: Error, c: Context<HonoEnv>): Response | Promise<Response> {
   const response = createProblemResponse(error, c);
   const { path } = c.req;
   if (!acceptsHtml(c) || apiPath.test(path)) return response;

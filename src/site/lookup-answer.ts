@@ -12,7 +12,7 @@ import {
   type TermKind,
   termKindOf,
 } from "../domain/teachers/search-term.ts";
-import { canonicalRegNo } from "../domain/teachers/teachers.ts";
+import { canonicalizeRegNo } from "../domain/teachers/teachers.ts";
 import { formatDayInWords } from "../partner/date-time.ts";
 import type { SiteTexts } from "./language.ts";
 import type { Markup } from "./shell.ts";
@@ -26,7 +26,7 @@ export type ParsedSearchTerm =
 /** Corrects and classifies a typed search term. A well-formed registration number is not corrected, because it may exist. */
 export function parseSearchTerm(text: string): ParsedSearchTerm {
   const clean = cleanTerm(text);
-  const term = canonicalRegNo(clean) === null ? correctTypingErrors(clean) : clean;
+  const term = canonicalizeRegNo(clean) === null ? correctTypingErrors(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: ({ tooLong }) => tooLong(maxTermLength) };
   const kind = termKindOf(term);

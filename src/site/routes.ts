@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { Hono } from "hono";
 import { sendOpenApiDocument } from "../api/public-api.ts";
-import { keyCacheControl, publicDocument, sendDocument, serveFile } from "../api/public-document.ts";
+import { publicDocument, publicKeyCacheControl, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { HonoEnv, PageHandler } from "../http/context.ts";
 import { causeSandboxEvent, sendExampleFile, sendGettingStarted } from "./getting-started.ts";
@@ -84,7 +84,7 @@ const sendLogo: PageHandler = (c) => {
   if (logo === null) return c.notFound();
   // A browser that opens the URL shows the picture as a document. This policy keeps a script in an SVG from running.
   c.header("Content-Security-Policy", "default-src 'none'; sandbox");
-  c.header("Cache-Control", keyCacheControl);
+  c.header("Cache-Control", publicKeyCacheControl);
   c.header("Content-Type", logo.type);
   return c.body(new Uint8Array(Buffer.from(logo.data, "base64")));
 };

@@ -54,7 +54,7 @@ export function makeEventStatements(teachers: readonly { id: number; events: rea
 }
 
 /** Makes statements for a test event, which names no teacher, and its delivery to one partner. */
-export function testEventSql(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
+export function makeTestEventStatements(event: TeacherEvent, to: { deliveryId: string; partnerId: string }) {
   return [
     ...makeInserts("events", columns, [[event.eventId, null, event.eventType, event.occurredAt, event.body]]),
     bind(insertTestDelivery, [to.deliveryId, to.partnerId, event.eventId]),

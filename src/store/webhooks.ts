@@ -5,7 +5,7 @@ import { createChangeRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import { bind, type Driver, type SqlStatement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
-import { testEventSql } from "./events.ts";
+import { makeTestEventStatements } from "./events.ts";
 import { makeTermsUpdate, readPartner } from "./partners.ts";
 
 const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
@@ -96,7 +96,10 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         const endpoint = await readEndpoint(tx, partnerId);
         if (endpoint === null || endpoint.disabledAt !== null) return false;
         if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
-        await tx.finish([...testEventSql(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
+        await tx.finish([
+          ...makeTestEventStatements(event, { deliveryId, partnerId }),
+          ofEndpoint(partnerId, "tested"),
+        ]);
         return true;
       });
     },

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createEvidenceLogDocuments, createOneSecondCache } from "../../src/api/evidence-api.ts";
 import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
-import { createEvidenceReader, ensureLog } from "../../src/domain/evidence/log.ts";
+import { createEvidenceReader, ensureFirstLog } from "../../src/domain/evidence/log.ts";
 import { leafHashOf } from "../../src/domain/evidence/tree.ts";
 import { verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, rootOfInclusionProof } from "../../src/partner/merkle-proof.ts";
@@ -39,7 +39,7 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
   return withStoresAt("2026-03-01T09:30:30Z", async (stores) => act(await addLog(stores)));
 }
 
-const openLog = ({ evidence: store, clock }: LogWorld) => ensureLog({ store, secrets, issuer, clock });
+const openLog = ({ evidence: store, clock }: LogWorld) => ensureFirstLog({ store, secrets, issuer, clock });
 const hexOf = (jws: string) => Buffer.from(leafHashOf(jws)).toString("hex");
 const bytesOf = (hashes: readonly string[]) =>
   hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));

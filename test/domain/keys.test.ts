@@ -4,7 +4,7 @@ import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } fro
 import { compactVerify, importJWK } from "jose";
 import {
   decryptPrivateKey,
-  ensureKeys,
+  ensureFirstKeys,
   generateSigningKey,
   importSigningKey,
   jwksOf,
@@ -101,11 +101,11 @@ test("an encrypted key, and a key that is not a private RSA key, cannot be impor
 
 test("the key ring is initialised once, with one active and one pending key", () =>
   withStores(async ({ keys }) => {
-    await ensureKeys(keys, secrets, { bits: 2048, now });
+    await ensureFirstKeys(keys, secrets, { bits: 2048, now });
     const { active, pending } = keyRingOf(await keys.list());
     expect(active).toMatchObject({ activatedAt: now, publishedAt: now });
     expect(pending).toMatchObject({ activatedAt: null, publishedAt: now });
-    await ensureKeys(keys, secrets, { bits: 2048, now: now + 1 });
+    await ensureFirstKeys(keys, secrets, { bits: 2048, now: now + 1 });
     expect(await keys.list()).toHaveLength(2);
   }));
 

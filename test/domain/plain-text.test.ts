@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { hasHiddenCharacter, quoteShellWord } from "../../src/domain/plain-text.ts";
 import { checkReason } from "../../src/domain/teachers/changes.ts";
-import { canonicalRegNo } from "../../src/domain/teachers/teachers.ts";
+import { canonicalizeRegNo } from "../../src/domain/teachers/teachers.ts";
 import { csv, row, withImports } from "../harness/imports.ts";
 
 // biome-ignore format: a table of names reads better in rows
@@ -23,12 +23,12 @@ test.each(hidden)("a hidden character is refused in a reason, a name and a numbe
   expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
   expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
   // A byte order mark counts as white space, which is removed from a registration number.
-  expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
+  expect(canonicalizeRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
 });
 
 test("a registration number with a hidden character is refused, even if a name may have the character", () => {
-  expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
-  expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
+  expect(canonicalizeRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
+  expect(canonicalizeRegNo("TR/2019/علیرضا/1")).not.toBeNull();
 });
 
 // biome-ignore format: a list reads better in rows

@@ -10,7 +10,7 @@ import type { TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import {
   type CallAnswer,
   createCallAnswerer,
-  type Question,
+  type TeacherQuestion,
   type VerificationRequest,
 } from "../../src/domain/verification.ts";
 import { openSigner } from "../../src/signing/signer.ts";
@@ -30,7 +30,7 @@ export const blindIndex = createBlindIndex(secrets.blindIndexKey);
 
 const aList = { name: "Government College, Ikorodu", reference: "CENTRE-4711" };
 
-export function ask(identifier: Question["identifier"], context?: object): Question {
+export function ask(identifier: TeacherQuestion["identifier"], context?: object): TeacherQuestion {
   return { identifier, purpose, context };
 }
 
@@ -82,9 +82,9 @@ async function open(stores: TestStores, around: Around) {
       call.end();
     }
   }
-  const one = (question: Question, idempotency?: VerificationRequest["idempotency"]) =>
+  const one = (question: TeacherQuestion, idempotency?: VerificationRequest["idempotency"]) =>
     ask("eligibility-check", { questions: [question], idempotency });
-  const batch = (questions: Question[], idempotency?: VerificationRequest["idempotency"]) =>
+  const batch = (questions: TeacherQuestion[], idempotency?: VerificationRequest["idempotency"]) =>
     ask("batch", { questions, idempotency });
   const roster = (teachers: StatementRequest["teachers"], idempotency?: VerificationRequest["idempotency"]) =>
     ask("roster", { questions: [], list: { purpose, list: aList, teachers }, idempotency });

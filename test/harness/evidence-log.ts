@@ -6,7 +6,7 @@ import { openService } from "../../cli/serve/open-service.ts";
 import { readCommandConfig } from "../../src/config.ts";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import type { Question } from "../../src/domain/verification.ts";
+import type { TeacherQuestion } from "../../src/domain/verification.ts";
 import type { Service } from "../../src/service.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "./samples.ts";
 import { makeRegister } from "./service.ts";
@@ -32,7 +32,7 @@ export async function attestCalls(dataDir: string, count: number, whileOpen = ()
 /** Answers a partner's call, without checking credential and scope. @returns the body */
 export async function answerCall(
   { configuration, quota, verification }: Service,
-  asked: { partner: Partner; operation: AttestedOperation; questions: readonly Question[] },
+  asked: { partner: Partner; operation: AttestedOperation; questions: readonly TeacherQuestion[] },
 ): Promise<string> {
   const authenticated = { partner: asked.partner, credential: "k1" };
   const call = quota.open();

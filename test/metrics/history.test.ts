@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Counters, createServiceCounters } from "../../src/metrics/counters.ts";
-import { maxHistoryPoints, startHistory, type TrafficHistory } from "../../src/metrics/history.ts";
+import { maxHistoryPoints, startTrafficHistory, type TrafficHistory } from "../../src/metrics/history.ts";
 
 let now = 0;
 let counters: Counters;
@@ -9,7 +9,7 @@ beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
   const lookup = { path: "/lookup", traffic: "public" } as const;
   counters = createServiceCounters([lookup, { path: "/batch", traffic: "partner" }]);
-  history = startHistory({ counters, clock: { now: () => now } });
+  history = startTrafficHistory({ counters, clock: { now: () => now } });
 });
 afterEach(() => history.stop());
 

@@ -2,7 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
-import type { CheckpointKey, TreeHead } from "../../partner/log-checkpoint.ts";
+import type { CheckpointSigningKey, TreeHead } from "../../partner/log-checkpoint.ts";
 import { readTreeHead, splitLogOrigin, verifyCheckpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
@@ -36,7 +36,7 @@ export function verifierKeyOf({ origin, publicKey }: Pick<Log, "origin" | "publi
 export function decryptCheckpointKey(
   { sealed, origin, publicKey }: Log,
   secrets: Pick<Secrets, "open">,
-): CheckpointKey {
+): CheckpointSigningKey {
   if (sealed === null) throw new TvsError("REFUSED", `the log ${origin} has ended`);
   const key = Buffer.from(secrets.open(sealed, origin));
   const privateKey: KeyObject = createPrivateKey({ key, format: "der", type: "pkcs8" });
@@ -127,7 +127,10 @@ export function leafHashPrefixOf(leafHash: Uint8Array): number {
 type LogCreation = { readonly secrets: Secrets; readonly issuer: string; readonly clock: Clock };
 
 /** Begins the first log if the register has none. Replaces an empty first log if the issuer has changed. */
-export async function ensureLog({ store, ...beginning }: LogCreation & { store: LogStore }): Promise<void> {
+export async function ensureFirstLog({
+  store,
+  ...beginning
+}: LogCreation & { store: LogStore }): Promise<void> {
   const [state, found] = [await store.state(), (await store.logs()).at(-1)];
   const isNamed = found?.origin === logOriginOf(beginning.issuer, 1);
   if (found !== undefined && (isNamed || found.number > 1 || (await store.size()) > 0)) return;

@@ -44,7 +44,10 @@ export const retentionSettingName = "keep_attestations";
 export const retentionMacSettingName = "keep_attestations_mac";
 
 /** Makes the two settings that store a retention: its text and its MAC. */
-export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac">): Record<string, string> {
+export function makeRetentionSettings(
+  retention: string,
+  { mac }: Pick<Secrets, "mac">,
+): Record<string, string> {
   const tag = Buffer.from(mac("retention", `setting\n${retention}`)).toString("base64url");
   return { [retentionSettingName]: retention, [retentionMacSettingName]: tag };
 }
@@ -52,7 +55,7 @@ export function retentionSettings(retention: string, { mac }: Pick<Secrets, "mac
 /** Reads the stored retention. `isAuthentic`: the MAC proves that somebody with the master key set the retention. */
 export function readRetentionSetting(stored: ReadonlyMap<string, string>, secrets: Pick<Secrets, "mac">) {
   const retention = stored.get(retentionSettingName) ?? foreverRetention;
-  const tag = retentionSettings(retention, secrets)[retentionMacSettingName] ?? "";
+  const tag = makeRetentionSettings(retention, secrets)[retentionMacSettingName] ?? "";
   const isAuthentic = areBytesEqual(Buffer.from(tag), Buffer.from(stored.get(retentionMacSettingName) ?? ""));
   return { retention, isAuthentic };
 }

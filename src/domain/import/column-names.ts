@@ -178,11 +178,11 @@ const given = /^(?:teachers?)?(?:first|fore|given|christian)names?$/;
 const between = /^(?:teachers?)?(?:middle|other|second|third)(?:names?|initials?)$/;
 const last = /^(?:teachers?)?(?:sur|last|family)names?$/;
 
-/** The result of {@link findNamePart} for a column of surnames. */
+/** The result of {@link findPersonNamePart} for a column of surnames. */
 export const surnamePosition = 2;
 
 /** Finds which part of a person's name a column holds: 0 first name, 1 middle name, 2 surname. @returns null if none */
-export function findNamePart(name: string): number | null {
+export function findPersonNamePart(name: string): number | null {
   const letters = normalizeName(name).replace(/[^\p{L}]/gu, "");
   const position = [given, between, last].findIndex((pattern) => pattern.test(letters));
   return position < 0 ? null : position;

@@ -4,7 +4,7 @@ import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalizePhone, ninPattern } from "../teachers/search-term.ts";
-import { canonicalRegNo } from "../teachers/teachers.ts";
+import { canonicalizeRegNo } from "../teachers/teachers.ts";
 import { createDateReader, isNoDatePlaceholder, knownDateForms } from "./dates.ts";
 import { type ImportField, importFields, normalizeName } from "./fields.ts";
 import { type DamageKind, findDamage } from "./suspect-text.ts";
@@ -20,7 +20,10 @@ const isWordOf = (field: ImportField) => (cell: string) =>
 export const valueTests: Readonly<
   Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
 > = {
-  regNo: { called: "registration numbers of four segments", fits: (cell) => canonicalRegNo(cell) !== null },
+  regNo: {
+    called: "registration numbers of four segments",
+    fits: (cell) => canonicalizeRegNo(cell) !== null,
+  },
   nin: { called: "numbers of eleven digits", fits: (cell) => ninPattern.test(cell) || isShortened(cell) },
   email: { called: "e-mail addresses", fits: (cell) => "value" in readEmail(cell) || isShortened(cell) },
   phone: {

@@ -21,7 +21,7 @@ export type LossTotals = { readonly lost: ProtectedCounts; readonly of: Protecte
 export type RecordedLosses = LossTotals | "allowed";
 
 /** The losses of one kind: `lost` is the number that is lost, `of` the number before the losses. */
-export type Loss = {
+export type LossOfKind = {
   readonly kind: keyof ProtectedCounts;
   readonly lost: number;
   readonly of: number;
@@ -65,8 +65,8 @@ export function addRowLosses(
 }
 
 /** Lists the kinds of which this import and earlier imports together remove more than `maxLostPercent`. */
-export function findExcessiveLosses({ lost, of }: LossTotals, earlier: LossTotals): Loss[] {
-  return lossKinds.flatMap((kind): Loss[] => {
+export function findExcessiveLosses({ lost, of }: LossTotals, earlier: LossTotals): LossOfKind[] {
+  return lossKinds.flatMap((kind): LossOfKind[] => {
     const before = earlier.lost[kind];
     const all = Math.max(of[kind], earlier.of[kind]);
     if (lost[kind] === 0 || (lost[kind] + before) * 100 <= all * maxLostPercent) return [];
@@ -75,19 +75,19 @@ export function findExcessiveLosses({ lost, of }: LossTotals, earlier: LossTotal
 }
 
 /** Lists the kinds of which imports removed more than `notedLostPercent`. */
-export function findNotableLosses({ lost, of }: LossTotals): Loss[] {
+export function findNotableLosses({ lost, of }: LossTotals): LossOfKind[] {
   return lossKinds
     .filter((kind) => lost[kind] > 0 && lost[kind] * 100 > of[kind] * notedLostPercent)
     .map((kind) => ({ kind, lost: lost[kind], of: of[kind] }));
 }
 
-const called: Readonly<Record<Loss["kind"], string>> = {
+const called: Readonly<Record<LossOfKind["kind"], string>> = {
   validLicenses: "valid licences",
   verifiedCertificates: "verified certificates",
   revocations: "revocations",
 };
 
-export function describeLosses(losses: readonly Loss[]): string {
+export function describeLosses(losses: readonly LossOfKind[]): string {
   return losses
     .map(({ kind, lost, of, earlier = 0 }) => {
       const before = earlier === 0 ? "" : ` (beside the ${earlier} of the last 24 hours)`;

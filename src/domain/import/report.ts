@@ -1,6 +1,6 @@
 import type { ImportStaging } from "../../store/staging.ts";
 import type { MissingPart } from "./arrival.ts";
-import type { Loss } from "./losses.ts";
+import type { LossOfKind } from "./losses.ts";
 
 /** Codes of rejected rows, each with its explanation. Scripts depend on the codes. */
 const rejectionCodes = {
@@ -171,7 +171,11 @@ export type ImportResult = {
   readonly dryRun?: true;
   readonly stopped?:
     | { readonly by: "strict" }
-    | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly MissingPart[] };
+    | {
+        readonly by: "brake";
+        readonly losses: readonly LossOfKind[];
+        readonly missing: readonly MissingPart[];
+      };
   /** An unfinished import of another file, which stays unfinished. `row` is its last applied row. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };

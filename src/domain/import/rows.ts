@@ -1,6 +1,6 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { asciiDigitsOf, holdsPersonalData } from "../personal-data.ts";
-import { canonicalRegNo } from "../teachers/teachers.ts";
+import { canonicalizeRegNo } from "../teachers/teachers.ts";
 import type { ImportField, RawRow } from "./fields.ts";
 import { columnOfField, importFields, labelOfField, recordFieldOf } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
@@ -129,7 +129,7 @@ function addIdentity(
   const isOwnData = issues.some(
     ({ field, code }) => code === "PERSONAL_DATA" && field === labelOfField("regNo", format),
   );
-  const regNo = isOwnData ? undefined : redactRegNo(canonicalRegNo(cells.regNo ?? ""));
+  const regNo = isOwnData ? undefined : redactRegNo(canonicalizeRegNo(cells.regNo ?? ""));
   const identity = regNo ?? blindIndex.row(fault?.text ?? JSON.stringify(cells)).toHex();
   return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }

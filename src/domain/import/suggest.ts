@@ -5,7 +5,7 @@
 
 import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { asciiDigitsOf, holdsPersonalData, minPersonalDigits, redactPersonalData } from "../personal-data.ts";
-import { classifyColumnName, findNamePart, surnamePosition } from "./column-names.ts";
+import { classifyColumnName, findPersonNamePart, surnamePosition } from "./column-names.ts";
 import { addCellToProfile, type ColumnProfile, createColumnProfile, valueTests } from "./column-profile.ts";
 import { type TableRecord, unescapeFormula } from "./csv.ts";
 import { columnOfField, type ImportField, UnreadableError } from "./fields.ts";
@@ -24,7 +24,7 @@ import {
   maxColumns,
   type RowsBelowHeader,
   readRowsBelowHeader,
-  refuseFlaws,
+  refuseCellFlaws,
   tooManyColumnsMessage,
 } from "./table.ts";
 import { maxHeaderLine } from "./text.ts";
@@ -57,7 +57,8 @@ export async function suggestMapping(
   const found: ColumnChoice = { ...choice, profiles, rows };
   const { chosen, parts } = found;
   const read = new Set([...chosen.values(), ...parts]);
-  for (const record of flawed) refuseFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
+  for (const record of flawed)
+    refuseCellFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
   const { values, dates, why } = proposeTranslations(found, ask);
   askForName(found, ask);
   askForMissing(found, ask);
@@ -164,7 +165,7 @@ function askForName({ chosen, parts, profiles }: ColumnChoice, ask: AskOperator)
       "name",
       `the name is put together from ${joined}, in this order; if it is another, change the numbers of name.1 and name.2`,
     );
-  const surname = profiles.find((column) => findNamePart(column.name) === surnamePosition);
+  const surname = profiles.find((column) => findPersonNamePart(column.name) === surnamePosition);
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     ask(
       "name",

@@ -2,7 +2,7 @@
 
 import { holdsPersonalData } from "../personal-data.ts";
 import { redactLabel } from "./arrival.ts";
-import { classifyColumnName, findNamePart, isPrivateOrUnstoredColumn } from "./column-names.ts";
+import { classifyColumnName, findPersonNamePart, isPrivateOrUnstoredColumn } from "./column-names.ts";
 import type { ColumnProfile } from "./column-profile.ts";
 import { countDateCells, formatValueCounts, redactValue, valueTests } from "./column-profile.ts";
 import { columnOfField, type ImportField, normalizeName } from "./fields.ts";
@@ -65,7 +65,7 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: AskOperat
 
 /** Finds the columns of a name's parts, the surname last. @returns an empty list unless there are two kinds of parts */
 function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
-  const positions = new Map(profiles.map((column) => [column, findNamePart(column.name) ?? -1]));
+  const positions = new Map(profiles.map((column) => [column, findPersonNamePart(column.name) ?? -1]));
   const positionOf = (column: ColumnProfile) => positions.get(column) ?? -1;
   const parts = profiles
     .filter((column) => positionOf(column) >= 0)
@@ -165,7 +165,7 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
   const other = fields.map((field) => chosen.get(field)).find((one) => one !== undefined);
   const held = shownValues(column);
   if (other !== undefined) return { why: `${labelOf(other)} is taken for the same${held}`, sure: false };
-  if (findNamePart(column.name) !== null) return { why: "a part of a name", sure: false };
+  if (findPersonNamePart(column.name) !== null) return { why: "a part of a name", sure: false };
   return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
 }
 
@@ -174,7 +174,8 @@ const maxShownWords = 20;
 /** Describes a column's three most frequent values; empty if it has many values or one may be personal data. */
 function shownValues(column: ColumnProfile): string {
   const { name, words, filled } = column;
-  const isPrivate = isPrivateOrUnstoredColumn(name) || /name/i.test(name) || findNamePart(name) !== null;
+  const isPrivate =
+    isPrivateOrUnstoredColumn(name) || /name/i.test(name) || findPersonNamePart(name) !== null;
   if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
   const values = [...words.values()];
   if (countDateCells(column) / filled > 0.5 || values.some(({ text }) => redactValue(text) !== text))

@@ -207,7 +207,10 @@ const flawWords = {
 } as const;
 
 /** Refuses a cell whose value cannot be known, in a column that is read. @throws UnreadableError */
-export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: number) => boolean): void {
+export function refuseCellFlaws(
+  { line, flaws = [] }: TableRecord,
+  isRead: (column: number) => boolean,
+): void {
   const found = flaws.find(([column]) => isRead(column));
   if (found !== undefined)
     throw new UnreadableError(line, `column ${found[0] + 1} has ${flawWords[found[1]]}`);
@@ -239,7 +242,7 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   const fault = (field: ImportField | null, code: RejectionCode): RawRow => {
     return { line, format, cells: {}, fault: { field, code, text: cells.join("\u001f") } };
   };
-  refuseFlaws(record, (column) => columns[column]?.field != null);
+  refuseCellFlaws(record, (column) => columns[column]?.field != null);
   if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
   if (!hasHeaderWidth(record, header.widths)) return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {

@@ -174,7 +174,7 @@ const megabyte = 1024 * 1024;
 const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
 export const workbookTooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";
-export const damagedMessage =
+export const workbookDamagedMessage =
   "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
 
 /**
@@ -186,23 +186,25 @@ export function listZipEntries(bytes: Uint8Array): ReadonlySet<string> {
   try {
     return partsIn(file);
   } catch (error) {
-    throw error instanceof UnreadableError ? error : new UnreadableError(1, damagedMessage, { cause: error });
+    throw error instanceof UnreadableError
+      ? error
+      : new UnreadableError(1, workbookDamagedMessage, { cause: error });
   }
 }
 
 function partsIn(file: Buffer): ReadonlySet<string> {
   const end = file.lastIndexOf("PK\x05\x06");
-  if (end === -1) throw new UnreadableError(1, damagedMessage);
+  if (end === -1) throw new UnreadableError(1, workbookDamagedMessage);
   const count = file.readUInt16LE(end + 10);
   if (count > archiveLimits.entries) throw new UnreadableError(1, workbookTooLargeMessage);
   let at = file.readUInt32LE(end + 16);
   let unpacked = 0;
   const names = new Set<string>();
   for (let index = 0; index < count; index++) {
-    if (file.readUInt32LE(at) !== 0x02014b50) throw new UnreadableError(1, damagedMessage);
+    if (file.readUInt32LE(at) !== 0x02014b50) throw new UnreadableError(1, workbookDamagedMessage);
     const name = file.readUInt16LE(at + 28);
     const label = file.toString("latin1", at + 46, at + 46 + name).toLowerCase();
-    if (names.has(label)) throw new UnreadableError(1, damagedMessage);
+    if (names.has(label)) throw new UnreadableError(1, workbookDamagedMessage);
     names.add(label);
     unpacked += sizeOf(file, at, name);
     at += 46 + name + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);

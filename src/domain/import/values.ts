@@ -4,7 +4,7 @@ import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalizePhone, ninPattern } from "../teachers/search-term.ts";
-import { canonicalRegNo, maxTeacherId, type Teacher } from "../teachers/teachers.ts";
+import { canonicalizeRegNo, maxTeacherId, type Teacher } from "../teachers/teachers.ts";
 import { normalizeName } from "./fields.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
 
@@ -42,7 +42,7 @@ export function readText(cell: string, maxLength: number): ParseResult<string | 
 }
 
 export function readRegNo(cell: string): ParseResult<string, RejectionCode> {
-  const regNo = canonicalRegNo(cell);
+  const regNo = canonicalizeRegNo(cell);
   // Nobody could find the teacher by a number with an @, which a search reads as an e-mail address.
   if (regNo?.includes("@")) return { code: "PERSONAL_DATA" };
   return regNo === null ? { code: "REG_NO_INVALID" } : { value: regNo };

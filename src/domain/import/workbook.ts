@@ -6,7 +6,7 @@ import type { CellFlaw, TableRecord } from "./csv.ts";
 import { convertDaysSince1900, convertDaysSince1904 } from "./dates.ts";
 import { UnreadableError } from "./fields.ts";
 import { maxColumns, tooManyColumnsMessage } from "./table.ts";
-import { damagedMessage, isZipArchive, listZipEntries, workbookTooLargeMessage } from "./text.ts";
+import { isZipArchive, listZipEntries, workbookDamagedMessage, workbookTooLargeMessage } from "./text.ts";
 
 /** Maximum rows of a sheet. `cli/register/workbook-process.ts` limits the time and memory of reading. */
 const maxRows = 250_000;
@@ -33,12 +33,12 @@ export function readWorkbook(file: Uint8Array | string, options: SheetOptions = 
   if (isZip) refuseOtherArchives(listZipEntries(file));
   // SheetJS would read a smaller .xls file as text.
   if (!isZip && typeof file !== "string" && file.length < minXlsBytes)
-    throw new UnreadableError(1, damagedMessage);
+    throw new UnreadableError(1, workbookDamagedMessage);
   const book = parse(file);
   if (isZip) checkParts(book);
   const name = chooseSheet(book, options);
   const sheet = book.Sheets[name];
-  if (sheet === undefined) throw new UnreadableError(1, damagedMessage);
+  if (sheet === undefined) throw new UnreadableError(1, workbookDamagedMessage);
   return { name, records: recordsOf(sheet, book.Workbook?.WBProps?.date1904 === true) };
 }
 
@@ -60,9 +60,13 @@ function parse(file: Uint8Array | string): WorkBook {
   } catch (error) {
     const isLocked = /password|encrypt/i.test(String(error));
     const words = "the workbook has a password; open it in a spreadsheet and save it without one";
-    throw new UnreadableError(1, isLocked ? words : typeof file === "string" ? noTable : damagedMessage, {
-      cause: error,
-    });
+    throw new UnreadableError(
+      1,
+      isLocked ? words : typeof file === "string" ? noTable : workbookDamagedMessage,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -79,7 +83,7 @@ function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string
   // Chooses an unreadable sheet too, and refuses the file later, because the next sheet may be another table.
   const found = visible.find((name) => book.Sheets[name] === undefined || hasCells(book.Sheets[name]));
   if (found !== undefined) return found;
-  if (names.length === 0) throw new UnreadableError(1, damagedMessage);
+  if (names.length === 0) throw new UnreadableError(1, workbookDamagedMessage);
   throw new UnreadableError(1, "no sheet that is shown has cells; --sheet names one that is hidden");
 }
 
@@ -178,7 +182,7 @@ function checkParts(book: WorkBook): void {
   // Parts of another kind of workbook, and names that differ only in case, make SheetJS read other parts than Excel.
   const others = ["content.xml", "meta-inf/manifest.xml", "objectdata.xml"];
   if (others.some((part) => parts.has(part)) || parts.size < keys.length)
-    throw new UnreadableError(1, damagedMessage);
+    throw new UnreadableError(1, workbookDamagedMessage);
   const relations = attributesOfTags(read("_rels/.rels"), "Relationship");
   const types = attributesOfTags(read("[content_types].xml"), "Override");
   const targets = [
@@ -194,7 +198,8 @@ function checkParts(book: WorkBook): void {
   const hasTwoIds = attributesOfTags(read(workbook), "sheet").some(
     (sheet) => (sheet.match(/(?:^|[\s:])id\s*=/gi) ?? []).length > 1,
   );
-  if (named.size > 1 || !parts.has(workbook) || hasTwoIds) throw new UnreadableError(1, damagedMessage);
+  if (named.size > 1 || !parts.has(workbook) || hasTwoIds)
+    throw new UnreadableError(1, workbookDamagedMessage);
   for (const part of parts.keys()) if (part.endsWith(".xml")) checkRows(read(part));
 }
 
@@ -220,7 +225,7 @@ function checkRows(sheet: string): void {
     const given = attribute(row, "r");
     const line = given === undefined ? last + 1 : Number(given);
     if (!Number.isSafeInteger(line) || line <= last || line > 1_048_576)
-      throw new UnreadableError(1, damagedMessage);
+      throw new UnreadableError(1, workbookDamagedMessage);
     last = line;
   }
 }

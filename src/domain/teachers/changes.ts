@@ -8,7 +8,7 @@ import { hasHiddenCharacter } from "../plain-text.ts";
 import { isAnnouncementDue, planLicenseAnnouncement } from "../sweep.ts";
 import { type HistoryEntry, planTeacherWrite } from "./store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "./teachers.ts";
-import { canonicalRegNo, maxTeacherId } from "./teachers.ts";
+import { canonicalizeRegNo, maxTeacherId } from "./teachers.ts";
 
 /** Attempts at a change before STORE_BUSY. An attempt fails if another process changes the record before its commit. */
 const maxAttempts = 10;
@@ -23,7 +23,7 @@ type ChangeDependencies = {
   readonly actor: string;
 };
 
-export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
+export type TeacherChangeResult = Awaited<ReturnType<typeof changeTeacher>>;
 
 /**
  * Parses a reference to a teacher: a registration number or a teacher id.
@@ -32,7 +32,7 @@ export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
  */
 export function parseTeacherKey(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTeacherId) return { by: "tId", value: Number(text) };
-  const regNo = canonicalRegNo(text);
+  const regNo = canonicalizeRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
   const wanted = "a registration number of four segments (A/B/C/D) or a teacher id (digits)";
   throw new TvsError("USAGE", `${name} must be ${wanted}`);

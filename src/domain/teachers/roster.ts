@@ -9,7 +9,7 @@ import type { ListEvaluationInput } from "../statements.ts";
 import { echoedIdentifierOf, type Identifier, keyOfIdentifier } from "./identifier.ts";
 import { foldName, maxComparedCharacters } from "./name-search.ts";
 import { correctTypingErrors } from "./search-term.ts";
-import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
+import { canonicalizeRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /** Why a row has no usable identifier. The last two codes exist for lists only, the others for imports too. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
@@ -123,7 +123,7 @@ async function namesAnother(
 
 function readIdentifier(column: RosterColumn, text: string): Identifier | RosterError {
   if (column === "reg_no") {
-    const read = readRegNo(canonicalRegNo(text) === null ? correctTypingErrors(text) : text);
+    const read = readRegNo(canonicalizeRegNo(text) === null ? correctTypingErrors(text) : text);
     return "code" in read ? read.code : { regNo: read.value };
   }
   const read = column === "t_id" ? readTeacherId(text) : readNin(text);

@@ -1,7 +1,7 @@
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import type { BlindIndex } from "../blind-index.ts";
 import { withAsciiDigits } from "../personal-data.ts";
-import { canonicalRegNo, maxTeacherId, type TeacherKey } from "./teachers.ts";
+import { canonicalizeRegNo, maxTeacherId, type TeacherKey } from "./teachers.ts";
 
 /** A NIN: exactly eleven digits (contract C6). */
 export const ninPattern = /^\d{11}$/;
@@ -53,7 +53,7 @@ export function searchKeysOf(term: string, index: BlindIndex): TeacherKey[] {
 
 function candidatesOf(term: string): Candidate[] {
   if (term.includes("@")) return [{ by: "email", text: term }];
-  if (term.includes("/")) return candidate("regNo", canonicalRegNo(term));
+  if (term.includes("/")) return candidate("regNo", canonicalizeRegNo(term));
   const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTeacherId ? term : null);
   if (ninPattern.test(term)) {
     const phones = candidate("phone", canonicalizePhone(term));
@@ -134,13 +134,13 @@ export function correctTypingErrors(term: string): string {
   const digits = plain.replace(/\s+/g, "");
   // A NIN printed in groups. Fewer than eleven digits could be two numbers, so their spaces stay.
   if (/^\d{11}$/.test(digits)) return digits;
-  if (canonicalRegNo(plain) !== null) return plain;
+  if (canonicalizeRegNo(plain) !== null) return plain;
   const parts = spacedRegNo.exec(plain)?.slice(1) ?? plain.split(typedSeparator);
   // Requires letters and digits, because a name or a phone number can have three dashes too.
   const isParted = parts.length === 4 && parts.every((part) => wholePart.test(part));
   const isNumber = isParted && /\d/.test(plain) && /\p{L}/u.test(plain);
   const regNo = isNumber ? parts.join("/") : "";
-  return canonicalRegNo(regNo) === null ? plain : regNo;
+  return canonicalizeRegNo(regNo) === null ? plain : regNo;
 }
 
 /** The form of most registration numbers, AB/2019/CD/000123, with or without the zeros of the last part. */
@@ -153,7 +153,7 @@ const mayBeDigits = /^[\dOIL]+$/;
  * @returns null if the term has no such error
  */
 export function guessRegNo(term: string): string | null {
-  const regNo = canonicalRegNo(correctTypingErrors(term));
+  const regNo = canonicalizeRegNo(correctTypingErrors(term));
   if (regNo === null) return null;
   const guess = regNo
     .split("/")

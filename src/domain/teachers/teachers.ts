@@ -103,7 +103,7 @@ export type UniqueKey =
 export type TeacherPrecondition = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 /** Converts a registration number to upper case without white space. @returns null unless it has four segments */
-export function canonicalRegNo(text: string): string | null {
+export function canonicalizeRegNo(text: string): string | null {
   if (text.length > maxRegNoCharacters) return null;
   const folded = normalizeRegNo(text);
   // Names may contain the joiners U+200C and U+200D, registration numbers may not.

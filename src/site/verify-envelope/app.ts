@@ -6,7 +6,7 @@ import type { InputProof, InputText, VerifyInput } from "./files.ts";
 import { checkTextSize, isProofText, listenForFiles, readInputFiles } from "./files.ts";
 import { loadKeys, loadLogKeys } from "./keys.ts";
 import { isProofRefused, makeOutcome, makeOutcomeList } from "./outcome.ts";
-import { makePrintedAttestation, makeSheet } from "./printout.ts";
+import { makePrintedAttestation, makeStatementSheet } from "./printout.ts";
 import { formatTime } from "./values.ts";
 import {
   createPageView,
@@ -14,13 +14,13 @@ import {
   keySource,
   makeActionButton,
   makeActionRow,
+  makeVerdictBox,
   ownIssuer,
   type PageContent,
   PageError,
   readPageData,
   requireElement,
   texts,
-  verdictBox,
 } from "./view.ts";
 
 /** The maximum number of envelopes in a result. A person looks through no more. */
@@ -44,7 +44,7 @@ async function run(words: string, check: () => Promise<PageContent>): Promise<vo
   const shown = await check().catch((error) => {
     if (!(error instanceof PageError)) console.error(error);
     const message = error instanceof PageError ? error.message : texts.problems.unexpected;
-    return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] } as const;
+    return { kind: "note", parts: [makeVerdictBox("warn", texts.problems.title, message)] } as const;
   });
   if (mine === turn) view.show(shown);
 }
@@ -88,7 +88,11 @@ function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement |
   if (statement !== null)
     return makeActionButton(words.make, () => {
       markForeign(checked);
-      showPrinted(makeSheet(statement, checked), words.sheet.fileTitle(statement.list.name, day), back);
+      showPrinted(
+        makeStatementSheet(statement, checked),
+        words.sheet.fileTitle(statement.list.name, day),
+        back,
+      );
     });
   if (!valid || jws === null) return null;
   return makeActionButton(certificate.make, async () => {
@@ -181,7 +185,7 @@ async function checkForm(): Promise<PageContent> {
   if (text !== null) takeEnvelope(text);
   if (last !== null) return checkAgain(last);
   if (proof.current() === null) throw new PageError(texts.problems.empty);
-  return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
+  return { kind: "note", parts: [makeVerdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
 function checkInput(input: VerifyInput): Promise<PageContent> {

@@ -17,7 +17,7 @@ import {
   makeStatementSection,
   statementToneOf,
 } from "./values.ts";
-import { el, keySource, ownIssuer, type Tone, table, texts, verdictBox } from "./view.ts";
+import { el, keySource, makeVerdictBox, ownIssuer, type Tone, table, texts } from "./view.ts";
 
 const { verdicts, meanings, log } = texts;
 
@@ -71,7 +71,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
 /** Makes the box of the verdict on the answer. The first verdict is the one on the signature. */
 export function makeAnswerBox(verification: Verification, result: EligibilityResult): HTMLElement {
   const { found, teacher, reasons } = result;
-  return verdictBox(
+  return makeVerdictBox(
     answerTone(verification),
     answerTitle(result, verification),
     found && teacher !== null ? summaryOf(result) : meanings.answer.nobody,
@@ -211,7 +211,7 @@ function signatureBox(checked: ItemCheck): HTMLElement {
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
   const own = ownTextKey(reason);
   const aboutProof = isProofRefused(verification);
-  const box = verdictBox(
+  const box = makeVerdictBox(
     signatureToneOf(verification, statement === null ? "good" : statementToneOf(statement)),
     verdictTitleOf(checked),
     reason === null ? meanings.valid(formatSigner(verification)) : own === undefined ? null : meanings[own],
@@ -325,12 +325,12 @@ export function makeOutcomeList(all: readonly ItemCheck[], actions: HTMLElement)
   const isGood = eligible === all.length && !hasEnded;
   const backdatable = all.filter(({ verification }) => isBackdatable(verification)).length;
   const quietTone = answers.length === all.length ? "none" : "warn";
-  const first = verdictBox(
+  const first = makeVerdictBox(
     backdatable > 0 ? "warn" : isGood ? "good" : quietTone,
     texts.many(all.length, answers.length),
     backdatable > 0 ? log.someBackdatable(backdatable) : null,
   );
-  const second = verdictBox(
+  const second = makeVerdictBox(
     eligible === answers.length ? (hasEnded ? "none" : "good") : "bad",
     texts.manyAnswers(answers.length, eligible),
     past === 0 ? null : texts.since.some(past),

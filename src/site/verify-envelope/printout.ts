@@ -19,7 +19,7 @@ import {
   makeStatementFacts,
   makeUnsignedPurposeFact,
 } from "./values.ts";
-import { el, keySource, makeFactLine, texts, verdictBox } from "./view.ts";
+import { el, keySource, makeFactLine, makeVerdictBox, texts } from "./view.ts";
 
 const { statement: words, certificate } = texts;
 
@@ -35,7 +35,7 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
-export function makeSheet(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
+export function makeStatementSheet(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
@@ -97,7 +97,7 @@ export async function makePrintedAttestation(checked: ItemCheck): Promise<HTMLEl
   const lead = attests(formatSigner(verification), formatTime(verifiedAt));
   const answer = await answerPart(checked);
   if (result === null) return sheet(title, lead, answer);
-  const signature = verdictBox(signatureToneOf(verification), verdictTitleOf(checked));
+  const signature = makeVerdictBox(signatureToneOf(verification), verdictTitleOf(checked));
   const boxes = [
     makeAnswerBox(verification, result),
     makeOldAnswerNote(verification),

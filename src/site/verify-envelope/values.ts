@@ -5,7 +5,8 @@ import { formatDayInWords } from "../../partner/date-time.ts";
 import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import type { GenuineStatement, ItemCheck } from "./check.ts";
-import { el, makeFactLine, ownIssuer, readPageData, type Tone, table, texts, verdictBox } from "./view.ts";
+import type { Tone } from "./view.ts";
+import { el, makeFactLine, makeVerdictBox, ownIssuer, readPageData, table, texts } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
@@ -98,7 +99,7 @@ export function statementToneOf({ rows, summary: { eligible, distinct } }: Genui
 export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
-  return verdictBox(
+  return makeVerdictBox(
     statementToneOf(shown),
     statement.title(formatDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
     statement.people(listed, distinct),

@@ -52,7 +52,7 @@ export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 
 /** Makes the box of a verdict. Its heading can take the focus, so that a screen reader reads the verdict first. */
-export function verdictBox(tone: Tone, title: string, ...sentences: (string | HTMLElement | null)[]) {
+export function makeVerdictBox(tone: Tone, title: string, ...sentences: (string | HTMLElement | null)[]) {
   const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
   const paragraphs = sentences.map((one) => (typeof one === "string" ? el("p", {}, one) : one));
   return el("div", { class: `verdict ${tone}` }, el("h2", { tabindex: "-1" }, mark, title), paragraphs);

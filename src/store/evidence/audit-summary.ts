@@ -24,8 +24,8 @@ export type DatabaseSummary = {
 };
 
 /** A key, partner, credential or teacher whose state differs between two databases; null if a database lacks it. */
-export type Difference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
-type Undone = { readonly changes: readonly Difference[]; readonly lost: DatabaseSummary["counts"] };
+export type StateDifference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
+type Undone = { readonly changes: readonly StateDifference[]; readonly lost: DatabaseSummary["counts"] };
 
 /** Reads the facts that `tvs restore` compares between the old and the restored database. */
 export function readDatabaseSummary(all: SqlRunner): DatabaseSummary {

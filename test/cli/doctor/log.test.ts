@@ -6,7 +6,7 @@ import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readCommandConfig } from "../../../src/config.ts";
 import type { Check } from "../../../src/domain/checks.ts";
-import { retentionSettings } from "../../../src/domain/evidence/retention.ts";
+import { makeRetentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createLogStore } from "../../../src/store/evidence/log.ts";
 import { attest } from "../../harness/evidence.ts";
@@ -78,7 +78,7 @@ test("tvs doctor reports a pinned checkpoint that is missing, unreadable, newer 
     expect(await found(note)).toBe(`${behind} its newest entry is another`);
   }));
 
-const kept = (retention: string) => retentionSettings(retention, secrets);
+const kept = (retention: string) => makeRetentionSettings(retention, secrets);
 
 test.each<[string, Record<string, string>, age: number | null, result: string, found: string]>([
   ["a retention that the operator set passes", kept("7y"), null, "ok", "attestations are kept: 7y"],

@@ -6,10 +6,10 @@ import {
   exitCodes,
   formatMembers,
   formatTable,
-  hang,
   parseCount,
   parseDuration,
   parseTime,
+  wrapIndented,
 } from "../../../cli/terminal/output.ts";
 import { type ErrorCode, TvsError } from "../../../src/domain/errors.ts";
 
@@ -106,7 +106,7 @@ test("a table in which no sentence can be wrapped has a block of lines for each 
 
 test("a wrapped text counts a wide character as two columns", () => {
   const text = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
-  const [, second] = hang("title  ", text, { width: 40 }).split("\n");
+  const [, second] = wrapIndented("title  ", text, { width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
 });
 

@@ -5,8 +5,8 @@ import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { type AuditResult, auditEvidenceLog } from "../../../src/domain/evidence/audit.ts";
 import { beginNextLog, createLogWriter } from "../../../src/domain/evidence/checkpoint.ts";
-import { ensureLog } from "../../../src/domain/evidence/log.ts";
-import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
+import { ensureFirstLog } from "../../../src/domain/evidence/log.ts";
+import { makeRetentionSettings, pruneAttestations } from "../../../src/domain/evidence/retention.ts";
 import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
 import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { applySchema } from "../../../src/store/driver/schema.ts";
@@ -80,7 +80,7 @@ export async function makeLog(folder: string, count: number): Promise<State> {
   const { state } = await acting(empty, async ({ driver, stores, clock, dependencies }) => {
     await applySchema(driver);
     await fillRing(stores.keys, clock.now());
-    await ensureLog(dependencies);
+    await ensureFirstLog(dependencies);
   });
   return attestMore(state, 0, count);
 }
@@ -100,7 +100,7 @@ export async function attestMore(state: State, from: number, count: number): Pro
 /** Deletes the first `count` attestations by retention, ninety days after they were issued. */
 export async function prune(state: State, count: number): Promise<void> {
   await acting(state, async ({ stores, age, retaining }) => {
-    await stores.settings.write(retentionSettings("90d", secrets));
+    await stores.settings.write(makeRetentionSettings("90d", secrets));
     age(count);
     await pruneAttestations(retaining);
   });

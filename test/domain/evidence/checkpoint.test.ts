@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { beginNextLog, createLogWriter, startLogBuilding } from "../../../src/domain/evidence/checkpoint.ts";
 import {
   decryptCheckpointKey,
-  ensureLog,
+  ensureFirstLog,
   findPredecessorLine,
   logOriginOf,
   makePredecessorLine,
@@ -28,7 +28,7 @@ type World = ReturnType<typeof aNode> & {
 async function withLog(run: (world: World) => Promise<void>) {
   await withStores(async ({ driver }) => {
     const node = aNode(driver);
-    await ensureLog(node.dependencies);
+    await ensureFirstLog(node.dependencies);
     const attestAll = (...numbers: number[]) =>
       attest(
         driver,
@@ -197,10 +197,10 @@ describe("a new log", () => {
 
 test("the origin of the first log follows the issuer until the log has an entry", () =>
   withLog(async ({ store, dependencies, sign }) => {
-    await ensureLog({ ...dependencies, issuer: "https://other.example/path" });
+    await ensureFirstLog({ ...dependencies, issuer: "https://other.example/path" });
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
     await sign(1);
-    await ensureLog(dependencies);
+    await ensureFirstLog(dependencies);
     expect((await store.logs()).map(({ origin }) => origin)).toEqual(["other.example/path/log"]);
   }));
 

@@ -9,12 +9,12 @@ import { continueLogAfterRestore } from "../../../cli/evidence/restored-log.ts";
 import { readCommandConfig } from "../../../src/config.ts";
 import { beginNextLog } from "../../../src/domain/evidence/checkpoint.ts";
 import {
-  ensureLog,
+  ensureFirstLog,
   findPredecessorLine,
   makePredecessorLine,
   requireCheckpointHead,
 } from "../../../src/domain/evidence/log.ts";
-import { pruneAttestations, retentionSettings } from "../../../src/domain/evidence/retention.ts";
+import { makeRetentionSettings, pruneAttestations } from "../../../src/domain/evidence/retention.ts";
 import type { Driver, Transaction } from "../../../src/store/driver/driver.ts";
 import { openDatabaseFile } from "../../../src/store/driver/file.ts";
 import { applySchema } from "../../../src/store/driver/schema.ts";
@@ -86,8 +86,8 @@ function applyRetention({ age, retaining }: Node) {
 async function prepare(driver: Driver, pinned: Pinned): Promise<void> {
   await applySchema(driver);
   const { dependencies, stores, writer } = aNode(driver, pinned);
-  await ensureLog(dependencies);
-  await stores.settings.write(retentionSettings("90d", secrets));
+  await ensureFirstLog(dependencies);
+  await stores.settings.write(makeRetentionSettings("90d", secrets));
   await attestTo(driver, 1, 40);
   await writer.checkpoint();
   await attestTo(driver, 41, 5);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { ensureLog } from "../../../src/domain/evidence/log.ts";
+import { ensureFirstLog } from "../../../src/domain/evidence/log.ts";
 import {
   isPossiblyDeleted,
+  makeRetentionSettings,
   parseRetention,
   pruneAttestations,
   readRetentionState,
-  retentionSettings,
   signRetentionNote,
   startAttestationPruning,
   verifyRetentionNote,
@@ -29,8 +29,8 @@ type World = ReturnType<typeof aNode> & {
 function withUnsigned(count: number, run: (world: World) => Promise<void>): Promise<void> {
   return withStores(async ({ driver, rows, settings }) => {
     const node = aNode(driver);
-    await ensureLog(node.dependencies);
-    await settings.write(retentionSettings("90d", secrets));
+    await ensureFirstLog(node.dependencies);
+    await settings.write(makeRetentionSettings("90d", secrets));
     for (let n = 0; n < count; n += 100) await attestTo(driver, n + 1, Math.min(100, count - n));
     await run({
       ...node,
@@ -119,7 +119,7 @@ describe("attestations older than the retention period", () => {
       age(8);
       await settings.write({ keep_attestations: "100d" });
       expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
-      await settings.write(retentionSettings("90d", secrets));
+      await settings.write(makeRetentionSettings("90d", secrets));
       await driver.batch([{ sql: "INSERT INTO log_retention (id, note) VALUES (1, 'none')", args: [] }]);
       expect(await catchError(prune())).toMatchObject({ code: "STORE_CORRUPT" });
       await driver.batch([{ sql: "DELETE FROM log_retention", args: [] }]);

@@ -9,7 +9,7 @@ import {
   searchKeysOf,
   termKindOf,
 } from "../../../src/domain/teachers/search-term.ts";
-import { canonicalRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
+import { canonicalizeRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
 import { seededNumbers } from "../../harness/random.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(9));
@@ -182,7 +182,7 @@ test("a registration number that is typed without an error is always looked up f
   let others = 0;
   for (let n = 0; n < 20_000; n++) {
     const text = [part(), part(), part(), part()].join("/").trim();
-    const regNo = canonicalRegNo(text);
+    const regNo = canonicalizeRegNo(text);
     if (regNo === null) continue;
     // The typed number is looked up first, and corrected numbers after it.
     expect(searchKeysOf(text, index)[0]).toEqual({ by: "regNo", value: regNo });
@@ -190,7 +190,7 @@ test("a registration number that is typed without an error is always looked up f
     const typed = regNo.replaceAll("/", pick(["-", " ", "\\"]));
     for (const key of searchKeysOf(typed, index).filter(({ by }) => by === "regNo")) {
       others++;
-      expect([regNo, canonicalRegNo(correctTypingErrors(regNo))]).toContain(String(key.value));
+      expect([regNo, canonicalizeRegNo(correctTypingErrors(regNo))]).toContain(String(key.value));
     }
   }
   expect(others).toBeGreaterThan(100);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import {
-  canonicalRegNo,
+  canonicalizeRegNo,
   describeLicenseOn,
   licenseStartsLater,
   licenseStatusOn,
@@ -87,7 +87,7 @@ test.each([
   ["a/b/c/é", "A/B/C/É"],
   ["x/y-1/z.2/(3)", "X/Y-1/Z.2/(3)"],
 ])("the registration number %j has the canonical form %j", (given, canonical) => {
-  expect(canonicalRegNo(given)).toBe(canonical);
+  expect(canonicalizeRegNo(given)).toBe(canonical);
 });
 
 test.each([
@@ -106,15 +106,15 @@ test.each([
   ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
   ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
 ])("a text with %s is not a registration number", (_what, given) => {
-  expect(canonicalRegNo(given)).toBeNull();
+  expect(canonicalizeRegNo(given)).toBeNull();
 });
 
 /** A partner may look up the registration number from an answer, and must find the same teacher. */
 test("converting a canonical registration number again does not change it, for every character", () => {
   const unstable: string[] = [];
   for (let code = 0; code < 0x30000; code++) {
-    const canonical = canonicalRegNo(`A/${String.fromCodePoint(code)}B/C/D`);
-    if (canonical !== null && canonicalRegNo(canonical) !== canonical) unstable.push(code.toString(16));
+    const canonical = canonicalizeRegNo(`A/${String.fromCodePoint(code)}B/C/D`);
+    if (canonical !== null && canonicalizeRegNo(canonical) !== canonical) unstable.push(code.toString(16));
   }
   expect(unstable).toEqual([]);
 });
