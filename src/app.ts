@@ -41,7 +41,7 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     if (route?.cors) headers.set("Access-Control-Allow-Origin", "*");
-    if (route?.cors) headers.set("Access-Control-Expose-Headers", exposedHeaders);
+    if (route?.cors && status >= 400) headers.set("Access-Control-Expose-Headers", exposedHeaders);
     endCallTrace(trace, status, service.onCall);
   };
 }
@@ -62,7 +62,7 @@ function createApiDependencies(service: Service, options: AppOptions): ApiDepend
   };
 }
 
-/** The headers that a script of another site may read (CORS). Refusals have most of them. */
+/** The headers of a refusal that a script of another site may read (CORS). */
 const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
 const answerPreflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"] });
 
