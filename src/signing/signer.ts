@@ -60,9 +60,12 @@ export async function openSigner(options: SignerOptions) {
     const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
     for (const key of fresh) await engine.load(key.kid, decryptPkcs8(key, secrets));
     earlier = [...earlier, ...keys].filter(({ kid }) => kid !== active.kid && kid !== pending.kid);
-    keys = [active, pending];
+    const loaded = [active, pending];
+    keys = loaded;
     for (const key of fresh) threads?.load(key.kid, () => decryptPkcs8(key, secrets));
-    void Promise.resolve(queue.whenSettled()).then(forgetOthers);
+    // After another load, more calls wait for earlier keys. That load then forgets these keys.
+    const forget = () => inTurn(async () => keys === loaded && forgetOthers());
+    void Promise.resolve(queue.whenSettled()).then(forget);
   }
 
   function forgetOthers(): void {
@@ -90,6 +93,7 @@ export async function openSigner(options: SignerOptions) {
     },
     whenGathered: queue.whenGathered,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
+    /** Rejects the calls that wait, ends the signer threads and forgets all keys. */
     async close(): Promise<void> {
       queue.close();
       await threads?.close();

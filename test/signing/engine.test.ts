@@ -79,6 +79,19 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         expectSigned(after, after.active.kid, late, signed);
       }));
 
+    test("a call that waits during a second rotation is signed, although the first rotation's calls are done", () =>
+      withStartedSigner(async (signer, before) => {
+        const first = signer.sign(before.active.kid, ["first"], { bulk: true });
+        const second = await aRing("pending", "stranger");
+        await signer.load(second);
+        const asked = range(400).map((i) => `second ${i}`);
+        const waiting = signer.sign(second.active.kid, asked, { bulk: true });
+        await signer.load(await aRing("stranger", "retired"));
+        expectSigned(before, before.active.kid, ["first"], await first);
+        expectSigned(second, second.active.kid, asked, await waiting);
+        expect(await catchError(signer.sign(second.active.kid, ["late"]))).toMatchObject(noKey);
+      }));
+
     test("the signer refuses a key that is not loaded", () =>
       withStartedSigner(async (signer, ring) => {
         expect(await catchError(signOne(signer, "another", "x"))).toMatchObject(noKey);
