@@ -105,7 +105,7 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
   return text.trimStart().startsWith("{");
 }
 
-/** Opens a CSV text. Encoding and delimiter come from the options, else from a byte order mark or the mapping. */
+/** Opens a CSV text. Its form is that of the options, else of a byte order mark or the mapping, else of the text. */
 function openCsv(start: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: ReadOptions): ReadableTable {
   const marked = reading.encoding ?? readByteOrderMark(start);
   const endsInCr = start.includes(0x0d) && !start.includes(0x0a);
