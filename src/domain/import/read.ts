@@ -181,7 +181,7 @@ async function collectBytes(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Arra
   return Buffer.concat(pieces);
 }
 
-/** Chooses --map's mapping, else the remembered one if it fits, else null. @throws TvsError REFUSED if none fits */
+/** Chooses --map's mapping, else the remembered one, else null. @throws UnreadableError or TvsError if none fits */
 async function chooseMapping(recordsOf: ReadableTable["peek"], { reading = {}, onRemembered }: ImportInput) {
   const given = reading.mapping ?? reading.remembered;
   if (given === undefined) return null;
