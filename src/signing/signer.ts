@@ -60,18 +60,18 @@ export async function openSigner(options: SignerOptions) {
     const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
     for (const key of fresh) await engine.load(key.kid, decryptPkcs8(key, secrets));
     earlier = [...earlier, ...keys].filter(({ kid }) => kid !== active.kid && kid !== pending.kid);
-    const loaded = [active, pending];
-    keys = loaded;
+    keys = [active, pending];
     for (const key of fresh) threads?.load(key.kid, () => decryptPkcs8(key, secrets));
-    // After another load, more calls wait for earlier keys. That load then forgets these keys.
-    const forget = () => inTurn(async () => keys === loaded && forgetOthers());
-    void Promise.resolve(queue.whenSettled()).then(forget);
+    // Only calls that wait now can need these keys. Keys that a later load replaces may be needed for longer.
+    const replaced = earlier;
+    void Promise.resolve(queue.whenSettled()).then(() => inTurn(async () => forget(replaced)));
   }
 
-  function forgetOthers(): void {
-    earlier = [];
-    engine.keep(kids());
-    threads?.keep(kids());
+  function forget(replaced: readonly SigningKey[]): void {
+    earlier = earlier.filter((key) => !replaced.includes(key));
+    const kept = new Set([...earlier, ...keys].map(({ kid }) => kid));
+    engine.keep(kept);
+    threads?.keep(kept);
   }
 
   const inTurn = createSerialQueue();
@@ -98,7 +98,7 @@ export async function openSigner(options: SignerOptions) {
       queue.close();
       await threads?.close();
       keys = [];
-      forgetOthers();
+      forget(earlier);
     },
   };
 }
