@@ -79,7 +79,7 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         expectSigned(after, after.active.kid, late, signed);
       }));
 
-    test("calls that wait during two rotations are signed, although the calls before an earlier load are done", () =>
+    test("a call that waits during two rotations is signed, although the calls before an earlier load are done", () =>
       withStartedSigner(async (signer, first) => {
         const asked = range(200).map((i) => `input ${i}`);
         const sign = (ring: typeof first) => signer.sign(ring.active.kid, asked, { bulk: true });
