@@ -87,6 +87,16 @@ test("CORS opens only GET routes without a credential, as the OpenAPI document s
   }
 });
 
+test("a preflight request (CORS) is answered on exactly the open paths, and allows GET and HEAD", async () => {
+  const headers = { Origin: "https://school.example", "Access-Control-Request-Method": "GET" };
+  for (const { path, cors } of routes) {
+    const answer = await world.call(path.replace(/\{\w+\}/g, "1"), { method: "OPTIONS", headers });
+    const allowed = ["Origin", "Methods"].map((name) => answer.headers.get(`Access-Control-Allow-${name}`));
+    const expected = cors ? [204, "*", "GET,HEAD"] : [405, null, null];
+    expect([path, answer.status, ...allowed]).toEqual([path, ...expected]);
+  }
+});
+
 test("a request with a wrong method gets 405 and the methods of its path", async () => {
   for (const path of new Set(routes.map((route) => route.path))) {
     const own = routes.filter((route) => route.path === path).map(({ method }) => method);

@@ -35,7 +35,7 @@ export function createCalendar(timeZone: string) {
     return remembered.date;
   }
 
-  /** Finds a day's start, in milliseconds since the epoch. If the clocks skip midnight, the day starts after the gap. */
+  /** Finds a day's start, in ms since the epoch: if the clocks skip midnight or the day, the end of the gap. */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);

@@ -82,7 +82,7 @@ export type Client = {
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
   /** The NIN is sent in the body, never in a URL, which proxies log. */
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
-  /** Gets your terms, your credentials, and what is left of your daily quota. */
+  /** Gets your terms, your credentials, and your use of the daily quota. */
   me(options?: CallOptions): Promise<Me>;
   /** Gets the events after `after`, your last page's `iterator`. Repeat until `done`. On `EVENTS_GONE`, omit it. */
   events(page?: PageOptions): Promise<Events>;

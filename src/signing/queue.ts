@@ -115,7 +115,7 @@ const [weight, outlier] = [1 / 16, 4];
 
 /**
  * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The rest, and a signature that waits
- * alone, are made in the queue's own thread ("in place"), one group in each turn of the event loop.
+ * alone, are made in the queue's own thread ("in place"): one group per turn of the event loop, which also serves I/O.
  */
 export function createSigningQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();

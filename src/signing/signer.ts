@@ -62,13 +62,16 @@ export async function openSigner(options: SignerOptions) {
     earlier = [...earlier, ...keys].filter(({ kid }) => kid !== active.kid && kid !== pending.kid);
     keys = [active, pending];
     for (const key of fresh) threads?.load(key.kid, () => decryptPkcs8(key, secrets));
-    void Promise.resolve(queue.whenSettled()).then(forgetOthers);
+    // Only calls that wait now can need these keys. Keys that a later load replaces may be needed for longer.
+    const replaced = earlier;
+    void Promise.resolve(queue.whenSettled()).then(() => inTurn(async () => forget(replaced)));
   }
 
-  function forgetOthers(): void {
-    earlier = [];
-    engine.keep(kids());
-    threads?.keep(kids());
+  function forget(replaced: readonly SigningKey[]): void {
+    earlier = earlier.filter((key) => !replaced.includes(key));
+    const kept = new Set([...earlier, ...keys].map(({ kid }) => kid));
+    engine.keep(kept);
+    threads?.keep(kept);
   }
 
   const inTurn = createSerialQueue();
@@ -90,11 +93,12 @@ export async function openSigner(options: SignerOptions) {
     },
     whenGathered: queue.whenGathered,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
+    /** Rejects the calls that wait, ends the signer threads and forgets all keys. */
     async close(): Promise<void> {
       queue.close();
       await threads?.close();
       keys = [];
-      forgetOthers();
+      forget(earlier);
     },
   };
 }

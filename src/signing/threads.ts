@@ -86,7 +86,8 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   function run(): Worker {
     const started = start(data);
     let detail = "the thread ended";
-    started.on("message", hear);
+    // A late message of an ended thread must not answer a group of the next thread.
+    started.on("message", (reply) => worker === started && hear(reply));
     started.on("error", (error) => {
       detail = String(error);
     });

@@ -91,8 +91,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
     },
     /**
      * Makes a pending or dead delivery due now and begins its schedule again.
-     * @param by the asking partner, which must own the delivery and may repeat a delivered one; undefined for an
-     *   operator
+     * @param by the partner, which must own the delivery and may repeat a delivered one; undefined for an operator
      * @throws ConflictError if the configuration has changed; nothing is changed then
      */
     retry(deliveryId: string, now: number, by?: RetryBy) {

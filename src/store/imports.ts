@@ -114,8 +114,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     /**
      * Plans a chunk of rows, and writes the chunk and the import's progress in one transaction.
      * @param plan awaits only methods of its parameter, and may be called twice
-     * @returns the plan, and for how many ms other writers were blocked; null if another import has begun: nothing is
-     *   written
+     * @returns the plan, and the ms that other writers were blocked; null, without a change, after another import began
      */
     async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
       { id }: Pick<ImportRun, "id">,

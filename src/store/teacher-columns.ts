@@ -82,6 +82,7 @@ export function sqlByKeyKind(sqlOf: (column: string) => string): Readonly<Record
 }
 
 export const uniqueKeyKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
+
 /** Converts a key for JSON. The bytes of a blind index become hexadecimal. */
 export function formatKeyForJson({ value }: TeacherKey): string | number {
   return typeof value === "object" ? Buffer.from(value).toString("hex") : value;
@@ -95,7 +96,7 @@ export function licenseStatusSql(today: `?${number}`): string {
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
 }
 
-/** SQL conditions for the domain's `isDueByCalendar`: a licence has ended, or has begun. Each has its own index. */
+/** SQL conditions for the domain's `isAnnouncementDue`: a licence has ended, or has begun. Each has its own index. */
 export const licenseEndedSql = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const licenseBegunSql = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShownSql} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

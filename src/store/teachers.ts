@@ -23,8 +23,8 @@ import {
 import { applyWrites, readHistoryEntry } from "./teacher-writes.ts";
 
 /**
- * SQL condition: an import has finished, or the register was filled without an import. Once true, it stays true,
- * because teachers and finished imports are never deleted.
+ * SQL condition: an import has finished, or the register was filled without an import. The condition stays true from
+ * the first finished import on, because teachers and finished imports are never deleted.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
@@ -129,11 +129,10 @@ async function findMany(
     const [row = {}] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
     isEmpty ||= integer(row, "is_loaded") === 0;
     const pairs = JSON.parse(text(row, "teachers")) as [index: number, found: Teacher[]][];
-    for (const [index, found] of pairs) {
-      // Without this check, an unexpected value would count as nobody, and the service would sign "not found".
-      if (!Array.isArray(found)) throw new TvsError("STORE_CORRUPT", "a lookup of teachers returned no list");
-      teachers[index] = found.length === 1 ? (found[0] ?? null) : null;
-    }
+    // Without this check, a missing or unexpected value would count as nobody, and the service would sign "not found".
+    if (pairs.length !== asked.length || !pairs.every(([, found]) => Array.isArray(found)))
+      throw new TvsError("STORE_CORRUPT", "a lookup of teachers returned no list for a key");
+    for (const [index, found] of pairs) teachers[index] = found.length === 1 ? (found[0] ?? null) : null;
   });
   await Promise.all(answers);
   return { teachers, isEmpty };

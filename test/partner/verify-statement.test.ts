@@ -162,7 +162,7 @@ test("verifyStatement accepts a statement with time limits, zero counts or a lis
   expect(await verifyStatement(JSON.stringify(none), options)).toMatchObject({ valid: true });
 });
 
-test("verifyStatement reports the detail of each check", async () => {
+test("verifyStatement describes its checks of the form, the unsigned members and the status list", async () => {
   const whole = (await verifyStatement(shown, options)).checks.map(({ detail }) => detail);
   expect([whole[0], ...whole.slice(-2)]).toEqual([
     "A well-formed statement, strict JSON, canonical base64url.",

@@ -79,6 +79,22 @@ for (const [name, isHere, options, unreadableKey = noKey] of engines) {
         expectSigned(after, after.active.kid, late, signed);
       }));
 
+    test("a call that waits during two rotations is signed, although the calls before an earlier load are done", () =>
+      withStartedSigner(async (signer, first) => {
+        const asked = range(200).map((i) => `input ${i}`);
+        const sign = (ring: typeof first) => signer.sign(ring.active.kid, asked, { bulk: true });
+        const second = await aRing("pending", "stranger");
+        const done = signer.sign(first.active.kid, ["done"]);
+        await signer.load(first);
+        const ofFirst = sign(first);
+        await signer.load(second);
+        const ofSecond = sign(second);
+        await signer.load(await aRing("stranger", "retired"));
+        expectSigned(first, first.active.kid, ["done"], await done);
+        expectSigned(first, first.active.kid, asked, await ofFirst);
+        expectSigned(second, second.active.kid, asked, await ofSecond);
+      }));
+
     test("the signer refuses a key that is not loaded", () =>
       withStartedSigner(async (signer, ring) => {
         expect(await catchError(signOne(signer, "another", "x"))).toMatchObject(noKey);

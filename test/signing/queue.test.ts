@@ -234,3 +234,36 @@ test("if no thread can sign a call, the whole call fails, and other calls are si
   isBroken = false;
   expect(await whole).toEqual(signed("k", "four"));
 });
+
+test("a commit is not kept waiting by a few batches, but by single checks and by many batches", async () => {
+  const { queue } = openQueue(busy);
+  const asked: Promise<unknown>[] = [];
+  const ask = (size: number, bulk: boolean) =>
+    asked.push(queue.sign("k", new Array(size).fill("x"), bulk).catch(() => {}));
+  ask(255, true);
+  expect(queue.whenGathered()).toBeUndefined();
+  expect(queue.whenSettled()).toBeInstanceOf(Promise);
+  ask(1, true);
+  expect(queue.whenGathered()).toBeInstanceOf(Promise);
+  queue.close();
+  expect([queue.whenGathered(), queue.whenSettled()]).toEqual([undefined, undefined]);
+  ask(1, false);
+  expect(queue.whenGathered()).toBeInstanceOf(Promise);
+  queue.close();
+  await Promise.all(asked);
+});
+
+test("a commit waits until the single checks are signed, and not for a batch beside them", async () => {
+  const { helper, sign } = aHelper(2);
+  const { queue } = openQueue({ inPlace: null, helpers: [helper] });
+  const single = queue.sign("k", ["single"], false);
+  const batch = queue.sign("k", ["batch 1", "batch 2"], true);
+  await turnOfLoop();
+  const gathered = queue.whenGathered();
+  sign();
+  await gathered;
+  expect(await single).toEqual(signed("k", "single"));
+  expect([queue.whenGathered(), await Promise.race([batch, turnOfLoop()])]).toEqual([undefined, undefined]);
+  queue.close();
+  expect(await catchError(batch)).toMatchObject({ code: "SIGNER_UNAVAILABLE" });
+});

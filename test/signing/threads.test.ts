@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
+import type { Worker } from "node:worker_threads";
+import { systemClock } from "../../src/domain/clock.ts";
 import { findLibcrypto } from "../../src/signing/openssl.ts";
 import type { SignerOptions } from "../../src/signing/signer.ts";
+import { createSignerThreads } from "../../src/signing/threads.ts";
 import { until } from "../harness/eventually.ts";
+import { catchError } from "../harness/rejection.ts";
 import { collectLog, expectSigned, signerThreads, startThreads, withSigner } from "./machine.ts";
 
 type StartThread = NonNullable<SignerOptions["threads"]>["start"];
@@ -51,4 +56,40 @@ describe.if(findLibcrypto() !== undefined)("signer threads", () => {
       expect(signer.threads().running).toBe(0);
     });
   });
+});
+
+/** Opens one signer thread, with a worker that the test plays. */
+function playThread() {
+  const worker = Object.assign(new EventEmitter(), { postMessage() {}, async terminate() {} });
+  const start = () => worker as unknown as Worker;
+  const { helpers } = createSignerThreads({ count: 1, start, data: {}, clock: systemClock, keys: () => [] });
+  const [helper] = helpers;
+  if (helper === undefined) throw new Error("there is no thread");
+  return { worker, helper };
+}
+
+const hashesOf = (count: number) =>
+  Array.from({ length: count }, () => ({ input: "", hash: new Uint8Array(32) }));
+
+test("a signer thread's replies are cut into the signatures of each group, in order", async () => {
+  const { worker, helper } = playThread();
+  expect(helper.slots()).toBe(0);
+  worker.emit("message", "ready");
+  expect(helper.slots()).toBe(3);
+  const groups = [helper.sign("k", hashesOf(3)), helper.sign("k", hashesOf(1))];
+  for (const signatures of [Uint8Array.of(1, 1, 2, 2, 3, 3), Uint8Array.of(4, 4)])
+    worker.emit("message", { signatures, signatureMs: 7 });
+  const lists = (await Promise.all(groups)).map(({ signatures }) => signatures.map(String));
+  expect(lists).toEqual([["1,1", "2,2", "3,3"], ["4,4"]]);
+});
+
+test("a late message of a signer thread that has ended is ignored", async () => {
+  const { worker, helper } = playThread();
+  helper.slots();
+  worker.emit("message", "ready");
+  const lost = helper.sign("k", hashesOf(1));
+  worker.emit("exit");
+  worker.emit("message", "ready");
+  expect(helper.slots()).toBe(0);
+  expect(await catchError(lost)).toMatchObject({ message: "the thread ended" });
 });

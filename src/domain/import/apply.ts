@@ -37,7 +37,7 @@ type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
 /**
  * Writes the staged rows to the register in chunks. Each commit contains a chunk's rows, their events and the progress.
  * @returns the run with the counts after the last row
- * @throws TvsError REFUSED if another import has begun or `stop` is aborted, STORE_* if the store fails
+ * @throws TvsError REFUSED if another import has begun or `stop` is aborted, STORE_* with the number of applied rows
  */
 export async function applyStagedRows(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
   const { imports, staging, maxChunkRows, stop, onRow, addIssues } = context;
@@ -116,8 +116,7 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
 /** Whether a row would undo a revocation or deactivation that was made after the check of the file began. */
 function undoesNewerChange({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
-  // Checks `set`, because `content` keeps an operator's revocation. Such a row needs the warning REVOCATION_KEPT, which
-  // only the check of the file gives.
+  // Checks `set`: `content` keeps an operator's revocation, but only the check of the file can warn of REVOCATION_KEPT.
   const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }

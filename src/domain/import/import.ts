@@ -57,7 +57,7 @@ export type ImportOptions = {
  *
  * Teachers without a row stay unchanged. Importing a file again changes nothing. After a killed import, importing the
  * same file again applies the remaining rows.
- * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* if the store fails
+ * @throws TvsError INPUT_UNREADABLE, REFUSED if another import begins or `stop` is aborted, STORE_* with the progress
  */
 export async function importIntoRegister(
   input: ImportInput,

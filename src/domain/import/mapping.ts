@@ -116,6 +116,7 @@ function describeUnreadableValue({ values, constants }: Mapping, dates: DateRead
   return null;
 }
 
+/** @throws TvsError INPUT_UNREADABLE if the mapping has open questions */
 export function refuseOpenQuestions({ open }: Mapping, name: string): void {
   if (open.length === 0) return;
   throw new TvsError(

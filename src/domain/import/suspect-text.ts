@@ -49,7 +49,7 @@ const mojibake = new RegExp(
   [
     // Letters such as `ọ`. The third character may be missing, because Windows-1252 leaves five bytes undefined.
     "á[¸¹º»](?:[^\\s\\p{P}]|\\p{P}\\p{L})",
-    // Latin letters with accents become a rare capital and a `trail` character.
+    // Latin letters with accents become a `trail` character after a capital that no Nigerian language has.
     `[ÂÃÄÅÌ](?![‘’“”„‚‹›«»…–—·\u00a0])${trail}`,
     // People write no capital after a small letter, and no sign between a capital and a small letter.
     `(?<=\\p{Ll})[Â-ß]${trail}|(?<!\\p{L})[Â-ß]${trail}(?=\\p{Ll})`,

@@ -10,8 +10,7 @@ export type PinnedCheckpointStore = ReturnType<typeof openPinnedCheckpoint>;
 
 /**
  * Opens the pinned checkpoint: a file beside the master key that has the newest checkpoint of the log. The service
- * refuses a database that lacks leaves under this checkpoint (decision D13.3). @param file the path; the first write
- * creates the file
+ * refuses a database that lacks leaves under this checkpoint (decision D13.3). @param file created by the first write
  */
 export function openPinnedCheckpoint(file: string) {
   /** Reads the signed note. @returns null before the first write @throws TvsError INPUT_UNREADABLE */
