@@ -46,7 +46,7 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
   };
 }
 
-/** The header's value: one year (RFC 6797), because some partners call once a year. A proxy that ends TLS adds its own. */
+/** The header's value: one year (RFC 6797), because some partners call once a year. A proxy that ends TLS must add it. */
 const strictTransport = "max-age=31536000";
 
 function createApiDependencies(service: Service, options: AppOptions): ApiDependencies {
@@ -72,10 +72,8 @@ function refuseOtherMethods(app: Hono<HonoEnv>): void {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.all(pattern, (c) => {
       c.header("Allow", methods.join(", "));
-      return sendFailureResponse(
-        new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`),
-        c,
-      );
+      const error = new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`);
+      return sendFailureResponse(error, c);
     });
   }
 }

@@ -64,7 +64,7 @@ export async function readSettingsInForce(
   };
 }
 
-/** Reads whether a database's API keys are live or test keys. @throws TvsError REFUSED for --sandbox on a live database */
+/** Reads whether a database is live or a sandbox, which its first command stores. @throws TvsError REFUSED */
 export async function readKeyKind(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
   const stored =
     (await settings.read()).get("environment") ??
@@ -75,6 +75,7 @@ export async function readKeyKind(settings: SettingsStore, { sandbox }: Config):
   return stored === "sandbox" ? "test" : "live";
 }
 
+/** Reads a site file and the logo that it names. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 async function readSiteFile(file: string): Promise<SiteDetails> {
   if (file === "none") return defaultSite;
   // Loads the parser only here, because most commands have no site file.
@@ -85,6 +86,7 @@ async function readSiteFile(file: string): Promise<SiteDetails> {
   );
 }
 
+/** Reads a policy file. @throws TvsError INPUT_UNREADABLE, CONFIG_INVALID */
 export function readPolicyFile(file: string): Policy {
   return parsePolicy(readSmallFile(file, `the policy file ${file}`).toString("utf8"));
 }

@@ -129,7 +129,7 @@ export function startWebhookSender(dependencies: WebhookSenderDependencies) {
         await nextTurn();
       }
     },
-    /** Releases the deliveries that wait. Attempts under way are aborted after `drainMs`, and another sender repeats them. */
+    /** Releases the deliveries that wait. Attempts that last longer than `drainMs` are aborted, and a later sender repeats them. */
     async close(): Promise<void> {
       isClosing = true;
       clearInterval(polling);

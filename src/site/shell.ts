@@ -240,7 +240,7 @@ export async function sendFreshPage(
   return sendText(c, await frame(part(language, settings), settings), { type: htmlContentType, status });
 }
 
-/** Sends a page from the cache, which has one copy per path, `name` and language. `part` makes a page that is not cached. */
+/** Sends a page from the cache, which has one copy per path, `name` and language. `part` makes a page that the cache lacks. */
 export async function sendCachedPage(
   c: Context<HonoEnv>,
   { name = "", cacheControl, ...about }: About & { readonly name?: string; readonly cacheControl?: string },

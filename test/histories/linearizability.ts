@@ -44,7 +44,7 @@ type Configuration<State> = {
   readonly state: State;
 };
 
-/** Searches for an order of the calls that the model allows. @returns null if there is one, else the longest possible order */
+/** Finds an order that the model allows. @returns null if one exists, else the longest @throws Error for too many orders */
 export function checkLinearizability<State, Call>(
   history: readonly RecordedCall<Call>[],
   model: Model<State, Call>,

@@ -197,7 +197,7 @@ function checkInput(input: VerifyInput): Promise<PageContent> {
   return checkForm();
 }
 
-/** Matches a compact JWS of plausible length. A link that was cut off on its way does not match. */
+/** Matches a compact JWS of plausible length, because a link may be cut off on its way. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
 /**

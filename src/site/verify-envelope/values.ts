@@ -88,7 +88,7 @@ export function makeSignatureFacts(verification: Verification, signer = verifica
   ];
 }
 
-/** Chooses the colour of a statement: green if all its people are eligible, red for one ineligible person, else neutral. */
+/** Chooses the colour of a statement: green if all its people are eligible, red if its only person is not, else neutral. */
 export function statementToneOf({ rows, summary: { eligible, distinct } }: GenuineStatement): Tone {
   const [row] = rows;
   if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";

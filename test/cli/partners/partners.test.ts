@@ -26,7 +26,7 @@ const run = (...args: string[]) => runTvs(["partners", ...args], { dataDir });
 const json = (...args: string[]) =>
   runJson<ReturnType<typeof JSON.parse>>(["partners", ...args], { dataDir });
 
-test("tvs partners add prints the partner's record and its API key, which no other command prints", async () => {
+test("tvs partners add prints the partner's record and its API key, which show and list do not print", async () => {
   const purposes = ["EMPLOYER_BACKGROUND_CHECK"];
   const may = ["--scopes", "batch, eligibility", "--purposes", ...purposes, "--batch-cost", "item"];
   const quotas = ["--per-minute", "5", "--per-day", "9"];
