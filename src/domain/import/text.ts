@@ -171,7 +171,7 @@ function countRegularDelimiters(lengths: readonly number[]): number {
 const megabyte = 1024 * 1024;
 
 /** Limits against zip bombs. The compression ratio is limited only if more than `ratioFrom` bytes are unpacked. */
-const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
+export const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
 export const workbookTooLargeMessage = "the workbook is larger than tvs reads; save the sheet as CSV";
 export const workbookDamagedMessage =

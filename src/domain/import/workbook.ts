@@ -1,18 +1,39 @@
 /** Reads workbooks with SheetJS (decision D7.13). */
 
 import { Buffer } from "node:buffer";
-import { read, SSF, type WorkBook, type WorkSheet } from "@e965/xlsx";
+import { inflateRawSync } from "node:zlib";
+import { CFB, read, SSF, type WorkBook, type WorkSheet } from "@e965/xlsx";
 import type { CellFlaw, TableRecord } from "./csv.ts";
 import { convertDaysSince1900, convertDaysSince1904 } from "./dates.ts";
 import { UnreadableError } from "./fields.ts";
 import { maxColumns, tooManyColumnsMessage } from "./table.ts";
-import { isZipArchive, listZipEntries, workbookDamagedMessage, workbookTooLargeMessage } from "./text.ts";
+import {
+  archiveLimits,
+  isZipArchive,
+  listZipEntries,
+  workbookDamagedMessage,
+  workbookTooLargeMessage,
+} from "./text.ts";
 
 /** Maximum rows of a sheet. `cli/register/workbook-process.ts` limits the time and memory of reading. */
 const maxRows = 250_000;
 
 /** Size of the smallest .xls file, in bytes: an OLE compound file has at least three sectors of 512 bytes. */
 const minXlsBytes = 1536;
+
+/** Unpacks a part of a workbook for SheetJS, whose own code never returns from a part without an end. */
+class InflateRaw {
+  /** Length of the packed part, in bytes; the next part of the file follows. */
+  bytesRead = 0;
+  _processChunk(packed: Uint8Array): Uint8Array {
+    const options = { info: true, maxOutputLength: archiveLimits.bytes };
+    const { buffer, engine } = inflateRawSync(packed, options) as unknown as Inflated;
+    this.bytesRead = engine.bytesWritten;
+    return buffer;
+  }
+}
+type Inflated = { readonly buffer: Uint8Array; readonly engine: { readonly bytesWritten: number } };
+(CFB as { utils: { use_zlib(zlib: object): void } }).utils.use_zlib({ InflateRaw });
 
 export type SheetOptions = {
   readonly sheet?: string | undefined;
