@@ -39,7 +39,8 @@ export function describeAnswer({ result, verifiedAt }: Verification): string | n
 }
 
 /** Describes a verified statement in one sentence, with its counts; null unless the statement is valid. */
-export function describeStatement({ statement, verifiedAt, valid }: StatementVerification): string | null {
+export function describeSignedStatement(verification: StatementVerification): string | null {
+  const { statement, verifiedAt, valid } = verification;
   if (!valid || statement === null || verifiedAt === null) return null;
   const { listed, distinct, eligible, percentEligible } = statement.summary;
   const people = `of the ${listed} named by the list, ${distinct} different people`;

@@ -36,7 +36,7 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Returns a function that imports each key object once: an import costs as much as several verifications. */
-export function cacheImportedKeys<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
+export function createKeyImporter<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
   const imported = new WeakMap<K, Promise<CryptoKey>>();
   return (key: K): Promise<CryptoKey> => {
     const found = imported.get(key) ?? importKey(key);

@@ -77,7 +77,7 @@ function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
 }
 
 /** Reads all claims of an envelope; `issuedAtSeconds` is the result of `readIssuedAt`. */
-export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
+export function readEnvelopeClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
   const problem = findTypeProblem(payload);
   if (problem !== null) return problem;
   const limits = readTimeLimits(payload);
@@ -195,7 +195,7 @@ export function readUnsignedMembers(envelope: JsonObject): OuterMembers | Refusa
  * because anybody can have written `outer`
  * @returns the path of the difference; null if the values are equal
  */
-export function findFirstDifference(
+export function findJsonDifference(
   signed: JsonValue,
   outer: JsonValue | undefined,
   path: string,
@@ -208,7 +208,7 @@ export function findFirstDifference(
   for (const [name, value] of Object.entries(signed)) {
     const place = isList ? `${path}[${name}]` : `${path}.${name}`;
     if (!Object.hasOwn(others, name)) return place;
-    const difference = findFirstDifference(value, others[name], place);
+    const difference = findJsonDifference(value, others[name], place);
     if (difference !== null) return difference;
   }
   return Object.keys(others).length === Object.keys(signed).length ? null : path;
@@ -241,7 +241,7 @@ export function findSharedMemberDifference(
 
 /** Compares an envelope's unsigned members with its claims (contract C9), in the order of decision D6.2. */
 export function findEnvelopeDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
-  const path = findFirstDifference(claims.result as unknown as JsonValue, outer.result, "result");
+  const path = findJsonDifference(claims.result as unknown as JsonValue, outer.result, "result");
   if (path !== null)
     return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   return findSharedMemberDifference(

@@ -22,7 +22,7 @@ export const certificateStatuses = ["VERIFIED", "NOT_FOUND", "CLAIMED", "LEGACY_
 export type CertificateStatus = (typeof certificateStatuses)[number];
 
 export const teacherSources = ["new_system", "legacy"] as const;
-export type Source = (typeof teacherSources)[number];
+export type TeacherSource = (typeof teacherSources)[number];
 
 export const purposes = [
   "BODYA_INVIGILATOR_ELIGIBILITY",
@@ -39,7 +39,7 @@ export const purposes = [
 export type Purpose = (typeof purposes)[number];
 
 /** The reasons why `eligible` is false, in the order in which answers list them. A name never changes its meaning. */
-export const reasons = [
+export const ineligibilityReasons = [
   "TEACHER_NOT_FOUND",
   "TEACHER_DEACTIVATED",
   "LICENSE_NOT_FOUND",
@@ -55,7 +55,7 @@ export const reasons = [
   "POLICY_MISSING",
   "NAME_DIFFERS",
 ] as const;
-export type Reason = (typeof reasons)[number];
+export type Reason = (typeof ineligibilityReasons)[number];
 
 /** The result for an identifier that the register does not have. */
 export const notFoundResult: EligibilityResult = {

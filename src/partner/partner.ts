@@ -15,7 +15,7 @@
  * ```
  */
 
-export { describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
+export { describeAge, describeAnswer, describeSignedStatement } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
   EventFilter,

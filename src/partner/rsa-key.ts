@@ -1,7 +1,7 @@
 /** Checks RSA public keys (JSON Web Keys, RFC 7517, RFC 7518 section 6.3), and verifies signatures with them. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
-import { cacheImportedKeys, toHex } from "./bytes.ts";
+import { createKeyImporter, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
@@ -122,7 +122,7 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
 
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-const importOnce = cacheImportedKeys(({ n, e }: RsaPublicJwk) =>
+const importOnce = createKeyImporter(({ n, e }: RsaPublicJwk) =>
   crypto.subtle.importKey("jwk", { kty: "RSA", n, e }, algorithm, false, ["verify"]),
 );
 

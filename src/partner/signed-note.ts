@@ -6,7 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { cacheImportedKeys, concatenateBytes, fromHex, toHex } from "./bytes.ts";
+import { concatenateBytes, createKeyImporter, fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -154,7 +154,7 @@ export async function formatVerifierKey(name: string, publicKey: Uint8Array): Pr
   return `${name}+${keyId}+${encodeBase64(Uint8Array.from([signatureTypes.plain, ...publicKey]))}`;
 }
 
-const importOnce = cacheImportedKeys((publicKey: Uint8Array<ArrayBuffer>) =>
+const importOnce = createKeyImporter((publicKey: Uint8Array<ArrayBuffer>) =>
   crypto.subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]),
 );
 

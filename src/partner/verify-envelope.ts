@@ -5,7 +5,7 @@ import {
   type Claims,
   findEnvelopeDifference,
   readClaimedIssuer,
-  readClaims,
+  readEnvelopeClaims,
   readIssuedAt,
   readUnsignedMembers,
 } from "./claims.ts";
@@ -254,7 +254,7 @@ export async function verifyEnvelope(
     const { jws, outer } = list.read("form", readForm(input));
     list.add("form", outer === null ? outcomes.bare : outcomes.envelope);
     const { payload, issuedAt, kid, lists } = await checkSignatureAndKey(list, jws, options, null);
-    const claims = list.read("claims", readClaims(payload, issuedAt));
+    const claims = list.read("claims", readEnvelopeClaims(payload, issuedAt));
     checkExpectedClaims(list, claims, options);
     const difference = outer === null ? outcomes.noOuter : findEnvelopeDifference(outer, claims, kid);
     list.add("outer", difference ?? outcomes.outer);

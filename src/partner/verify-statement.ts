@@ -4,7 +4,7 @@ import { decodeBase64Hash } from "./base64.ts";
 import { formatCanonicalJson } from "./canonical-json.ts";
 import {
   allowNull,
-  findFirstDifference,
+  findJsonDifference,
   findSharedMemberDifference,
   isBoolean,
   isInteger,
@@ -40,7 +40,7 @@ const outcomes = {
   noPlace: skippedCheck("A statement names no places in status lists."),
 };
 
-type StatementForm = {
+type ParsedStatement = {
   readonly jws: CompactJws;
   /** The whole object, unsigned members included. */
   readonly given: JsonObject;
@@ -83,7 +83,7 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
 }
 
 /** Splits a statement (a text, or a value of `readStrictJson`) into its JWS and its rows. No signature is verified. */
-export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
+export function parseStatement(input: string | JsonValue): ParsedStatement | Refusal {
   const given = readJsonOrJws(input);
   if (given instanceof Refusal) return given;
   if (!isStatement(given)) return refuseNonEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
@@ -135,13 +135,13 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   };
 }
 
-async function rootOfRows({ rows }: StatementForm): Promise<Uint8Array> {
+async function rootOfRows({ rows }: ParsedStatement): Promise<Uint8Array> {
   return rootOfLeaves(await Promise.all(rows.map(leafHashOfRow)));
 }
 
 /** Compares the rows (by the `root` over them) and unsigned members with the claims; `kid` is the header's key id. */
 function findDifference(
-  { given, rows }: StatementForm,
+  { given, rows }: ParsedStatement,
   claims: StatementClaims,
   root: Uint8Array,
   kid: string,
@@ -151,7 +151,7 @@ function findDifference(
   const isAll = rows.length === summary.listed;
   if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
   for (const [member, signed] of Object.entries({ purpose, policyVersion, list, summary })) {
-    const path = findFirstDifference(signed as unknown as JsonValue, given[member], member);
+    const path = findJsonDifference(signed as unknown as JsonValue, given[member], member);
     if (path !== null)
       return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   }
@@ -179,7 +179,7 @@ export async function verifyStatement(
   assertVerifyOptions(options);
   let statement: StatementContent | null = null;
   const verification = await runVerificationChecks(async (list) => {
-    const form = list.read("form", readStatementForm(input), outcomes.form);
+    const form = list.read("form", parseStatement(input), outcomes.form);
     const root = await rootOfRows(form);
     const { payload, issuedAt, kid } = await checkSignatureAndKey(list, form.jws, options, statementJwsType);
     const claims = list.read("claims", readStatementClaims(payload, issuedAt));
@@ -200,7 +200,7 @@ export async function verifyStatement(
  * @returns the first difference, or null if all agree
  */
 export async function findStatementDifference(input: JsonValue, signed: JsonObject, kid: string) {
-  const form = readStatementForm(input);
+  const form = parseStatement(input);
   if (form instanceof Refusal) return form;
   const claims = readStatementClaims(signed, Number(signed.iat));
   if (claims instanceof Refusal) return claims;
