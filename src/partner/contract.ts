@@ -73,7 +73,7 @@ export const notFoundResult: EligibilityResult = {
 /** The `typ` of a statement's JWS, by which no verifier accepts a statement as an envelope (RFC 8725 section 3.11). */
 export const statementJwsType = "tvs-statement+jwt";
 
-/** The first line of each leaf below `rowsRoot`, so that a leaf of another Merkle tree is never accepted as a row. */
+/** The first line of each hashed row of a statement, so that a leaf of another Merkle tree is never accepted as a row. */
 export const statementRowHashPrefix = "tvs/v1/statement-row\n";
 
 export const eventTypes = [

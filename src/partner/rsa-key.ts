@@ -20,9 +20,9 @@ type RsaPublicJwk = {
 export type VettedRsaKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
 
 const minModulusBits = 2048;
-/** A larger key would only cost time: the service's keys have at most 4096 bits. */
+/** A larger key is refused, because it would only cost time: the service's keys have at most 4096 bits. */
 const maxModulusBits = 8192;
-/** Some browsers' WebCrypto refuses a longer exponent. */
+/** A key with a longer exponent is refused, because some browsers' WebCrypto cannot use it. */
 const maxExponentBytes = 4;
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
@@ -90,7 +90,7 @@ export function isThumbprint(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** Computes a key's RFC 7638 thumbprint, which is the service's key id: a JWK can state any other `kid`. */
+/** Computes a key's RFC 7638 thumbprint, which is the key's id in the service: a JWK could state another `kid`. */
 export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
   const members = new TextEncoder().encode(JSON.stringify({ e, kty: "RSA", n }));
   return encodeBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));

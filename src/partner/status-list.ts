@@ -53,7 +53,7 @@ export const statusListJwsType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
 /** The most entries in a list of the service. Unpacking stops beyond this limit. */
 const maxEntries = 2 ** 20;
-/** The longest list that is read: `maxEntries` bytes that cannot be compressed, in base64url, and the signature. */
+/** The longest list (in characters): `maxEntries` bytes that cannot be compressed, in base64url, and the signature. */
 const maxTokenCharacters = 2 * 1024 * 1024;
 const packedPieceBytes = 1024;
 
@@ -199,7 +199,7 @@ export function findStatus(claim: StatusClaim, lists: readonly (StatusList | Ref
   const value = statusAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatUnixSeconds(list.issuedAtSeconds);
-  // The service signs a yes only if no withdrawal applies, so a withdrawal in an older list ended before the signature.
+  // A yes is signed only while the answer is not withdrawn, so an older list's withdrawal had ended before the signing.
   const isBefore = list.issuedAtSeconds < query.signedSeconds - query.toleranceSeconds;
   if (value !== 0 && isBefore && query.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);

@@ -1,4 +1,4 @@
-/** Verifies one signed statement over a list offline (decision D16.2). */
+/** Verifies offline one statement, which is a signed answer about a list of teachers (decision D16.2). */
 
 import { decodeBase64Hash } from "./base64.ts";
 import { formatCanonicalJson } from "./canonical-json.ts";
@@ -47,7 +47,7 @@ type ParsedStatement = {
   readonly rows: readonly StatementRow[];
 };
 
-/** The most rows of a statement of the service. */
+/** The service signs at most this many rows; a statement with more rows is refused. */
 const maxRows = 2_000;
 
 const rowRule = isObjectOf({
@@ -96,7 +96,7 @@ export function parseStatement(input: string | JsonValue): ParsedStatement | Ref
   return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
-/** A statement's claims. Their types are checked; issuer, audience and times are compared later. */
+/** A statement's claims, with checked types. Issuer, audience and times are not yet compared with the caller's options. */
 type StatementClaims = SharedClaims & Omit<StatementContent, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isInteger(value) && Number(value) >= 0;
@@ -139,7 +139,7 @@ async function rootOfRows({ rows }: ParsedStatement): Promise<Uint8Array> {
   return rootOfLeaves(await Promise.all(rows.map(leafHashOfRow)));
 }
 
-/** Compares the rows (by the `root` over them) and unsigned members with the claims; `kid` is the header's key id. */
+/** Compares the rows (by their `root`) and the unsigned members with the claims; `kid` is the key id in the JWS header. */
 function findDifference(
   { given, rows }: ParsedStatement,
   claims: StatementClaims,
@@ -197,7 +197,7 @@ export async function verifyStatement(
  * Compares the rows and the unsigned members of a statement with its claims, after the caller has verified the signature.
  * @param signed the claims of the statement's JWS
  * @param kid the key id in the header of the JWS
- * @returns the first difference, or null if all agree
+ * @returns the first difference; null if rows and members are the signed ones
  */
 export async function findStatementDifference(input: JsonValue, signed: JsonObject, kid: string) {
   const form = parseStatement(input);
