@@ -1,7 +1,8 @@
 /** Verifies the answers that a client gets, with the service's keys, and compares each answer with its question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { type Connection, type ReceivedAnswer, sendApiCall, unusableAnswerError } from "./client-calls.ts";
+import type { Connection, ReceivedAnswer } from "./client-calls.ts";
+import { createUnusableAnswerError, sendApiCall } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import { normalizeRegNo } from "./reg-no.ts";
@@ -13,7 +14,7 @@ import type { VerifyOptions } from "./verify-envelope.ts";
 export type ClientVerifyOptions = {
   /** The service's issuer (usually the service's URL), which the operator gives you. */
   readonly issuer: string;
-  /** Your partner id, which every answer to you names as its audience. */
+  /** Your partner id, which each envelope to you names as its audience. */
   readonly audience: string;
   /** Your own copies of the keys; by default the client fetches the service's keys and keeps them for five minutes. */
   readonly keys?: KeySet;
@@ -89,7 +90,7 @@ export function createAnswerVerifier(connection: Connection, options: ClientVeri
     if (verifications.every(({ valid }) => valid)) return verifications;
     const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
     const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
-    throw unusableAnswerError("ENVELOPE_REFUSED", message, received, verifications);
+    throw createUnusableAnswerError("ENVELOPE_REFUSED", message, received, verifications);
   };
 }
 

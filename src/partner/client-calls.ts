@@ -135,7 +135,7 @@ export type ReceivedAnswer = {
 };
 
 /** Makes the error for an answer with status 200 on which the caller must not rely. */
-export function unusableAnswerError(
+export function createUnusableAnswerError(
   code: ClientErrorCode,
   message: string,
   { info: { requestId, attempts, idempotencyKey } }: ReceivedAnswer,

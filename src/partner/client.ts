@@ -15,7 +15,7 @@ import { toHex } from "./bytes.ts";
 import type { Answer, ClientVerifyOptions } from "./client-answers.ts";
 import { createAnswerVerifier, findAnswerMismatch, findStatementMismatch } from "./client-answers.ts";
 import type { ApiCall, CallInfo, Connection, ConnectionOptions, ReceivedAnswer } from "./client-calls.ts";
-import { sendApiCall, unusableAnswerError } from "./client-calls.ts";
+import { createUnusableAnswerError, sendApiCall } from "./client-calls.ts";
 import type { SignedEnvelope, SignedStatement } from "./contract.ts";
 import { isStatement } from "./jws.ts";
 import { Refusal } from "./reasons.ts";
@@ -141,7 +141,7 @@ function connectionOf(options: ClientOptions): Connection {
 }
 
 const unexpected = (message: string, received: ReceivedAnswer) =>
-  unusableAnswerError("ANSWER_UNEXPECTED", message, received);
+  createUnusableAnswerError("ANSWER_UNEXPECTED", message, received);
 
 /** Parses an answer. @throws ClientError if the answer is not a JSON object, but for example a proxy's page */
 function readObject(received: ReceivedAnswer): JsonObject {
@@ -158,7 +158,7 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 function signedCalls(connection: Connection, options: ClientVerifyOptions | undefined) {
   const verify = options === undefined ? null : createAnswerVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
-    unusableAnswerError("ANSWER_MISMATCH", message, received);
+    createUnusableAnswerError("ANSWER_MISMATCH", message, received);
   async function answersOf(
     envelopes: readonly JsonValue[],
     asked: readonly Identifier[],
