@@ -76,7 +76,7 @@ export function readTreeHead(text: string): TreeHead | Refusal {
 
 /**
  * Signs a checkpoint with a plain and with a timestamped signature, and returns the signed note.
- * @param seconds the time, POSIX seconds
+ * @param seconds the time of signing, POSIX seconds
  * @param key the log's key, as its public half and a function that signs
  */
 export async function signCheckpoint(

@@ -1,4 +1,4 @@
-/** The most characters of a registration number as a person types it. */
+/** The most characters of a typed registration number. A longer text is not normalized. */
 export const maxRegNoCharacters = 200;
 
 /**
