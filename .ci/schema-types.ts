@@ -40,7 +40,7 @@ const enumerations: Readonly<Record<string, string>> = {
   EventType: "EventType",
   LicenseStatus: "LicenseStatus",
   Reason: "Reason",
-  Source: "Source",
+  Source: "TeacherSource",
   VerificationPurpose: "Purpose",
 };
 

@@ -5,7 +5,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { decodeBase64Hash } from "../../src/partner/base64.ts";
 import { type Checkpoint, splitLogOrigin, verifyCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import type { LogState, RememberedCheckpoint } from "../../src/partner/log-state.ts";
-import { isConsistent, isSameHash } from "../../src/partner/merkle-proof.ts";
+import { isConsistencyProven, isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import type { VerifierKey } from "../../src/partner/signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
@@ -152,7 +152,7 @@ async function isGrown(log: LogRoutes, from: Tree, to: Tree): Promise<boolean | 
   const body = await get(log, `consistency?from=${from.size}&to=${to.size}`, asked);
   if (body === null) return null;
   const hashes = readHashes(readStrictJson(body));
-  return isConsistent({ from: from.size, to: to.size, fromRoot: from.root, toRoot: to.root, hashes });
+  return isConsistencyProven({ from: from.size, to: to.size, fromRoot: from.root, toRoot: to.root, hashes });
 }
 
 function readHashes(json: JsonValue | Refusal): Uint8Array<ArrayBuffer>[] {

@@ -1,6 +1,6 @@
 /** Formats verifications. The only unsigned values in the text are file names, key ids and `claimedIssuer`. */
 
-import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
+import { describeAge, describeAnswer, describeSignedStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { EnvelopePosition } from "../../src/partner/input.ts";
 import { formatEntries } from "../../src/partner/log-proof.ts";
@@ -48,7 +48,7 @@ function colored(text: string, code: number | null): string {
 
 /** Writes the answer and its age. Their colours do not follow the verdict's: a genuine answer may be negative. */
 function answerLines(verification: AnyVerification, color: boolean): string[] {
-  const stated = "statement" in verification ? describeStatement(verification) : null;
+  const stated = "statement" in verification ? describeSignedStatement(verification) : null;
   const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];
   if (answer === null) return [];
   const isYes = stated === null ? verification.result?.eligible : areAllEligible(verification);

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { findEnvelopeDifference, readClaims, readUnsignedMembers } from "../partner/claims.ts";
+import { findEnvelopeDifference, readEnvelopeClaims, readUnsignedMembers } from "../partner/claims.ts";
 import { findTextDamage } from "../partner/file-text.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
 import { refuseNonEnvelope } from "../partner/input.ts";
@@ -96,7 +96,7 @@ async function unsignedDifference(record: Attestation, value: JsonValue): Promis
   if (isStatement(value)) return findStatementDifference(value, claims, record.kid);
   const outer = readUnsignedMembers(value);
   if (outer instanceof Refusal) return outer;
-  const read = readClaims(claims, record.issuedAt);
+  const read = readEnvelopeClaims(claims, record.issuedAt);
   return read instanceof Refusal ? read : findEnvelopeDifference(outer, read, record.kid);
 }
 

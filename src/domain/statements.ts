@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import { formatCanonicalJson } from "../partner/canonical-json.ts";
 import type { ListLabel, Purpose, StatementRow, StatementSummary } from "../partner/contract.ts";
-import { reasons, statementJwsType, statementRowHashPrefix } from "../partner/contract.ts";
+import { ineligibilityReasons, statementJwsType, statementRowHashPrefix } from "../partner/contract.ts";
 import type { TeacherReader } from "../store/teachers.ts";
 import { type Attestation, redactIdentifier, type StatementPerson, statementStatus } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
@@ -140,7 +140,7 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
   const eligible = people.filter(({ verdict }) => verdict.eligible).length;
   const withReason = (reason: StatementRow["reasons"][number]) =>
     people.filter(({ verdict }) => verdict.reasons.includes(reason)).length;
-  const counts = reasons.map((reason) => [reason, withReason(reason)] as const);
+  const counts = ineligibilityReasons.map((reason) => [reason, withReason(reason)] as const);
   return {
     ...{ listed, distinct },
     found: people.filter(({ teacher }) => teacher !== null).length,

@@ -38,15 +38,16 @@ export function describeAnswer({ result, verifiedAt }: Verification): string | n
   return `Answer on ${formatDayInWords(verifiedAt)}: ${verdict}`;
 }
 
-/** Describes a verified statement in one sentence, with its counts; null unless the statement is valid. */
-export function describeStatement({ statement, verifiedAt, valid }: StatementVerification): string | null {
+/** Describes a valid statement over a list in one sentence, with the numbers of teachers; null if it is not valid. */
+export function describeSignedStatement(verification: StatementVerification): string | null {
+  const { statement, verifiedAt, valid } = verification;
   if (!valid || statement === null || verifiedAt === null) return null;
   const { listed, distinct, eligible, percentEligible } = statement.summary;
   const people = `of the ${listed} named by the list, ${distinct} different people`;
   return `Statement on ${formatDayInWords(verifiedAt)}: ${people}; ${eligible} of them eligible (${percentEligible} %)`;
 }
 
-/** Describes an answer that is old or whose licence has ended; null for any other answer. */
+/** Says that an answer is old or its licence has ended, with a link to today's answer; null for any other answer. */
 export function describeAge(verification: Verification): string | null {
   const { age } = verification;
   if (age === null || (age.licenseEndedOn === null && !age.isOld)) return null;
@@ -59,11 +60,11 @@ export function describeAge(verification: Verification): string | null {
   return address === null ? `${what}. Ask the issuer again.` : `${what}. Today's answer: ${address}`;
 }
 
-/** Matches a number that may be personal data, which no URL may contain: ten digits in a row, a space or non-ASCII. */
+/** Matches a text that could be a NIN or phone number, which must not be in a URL: ten digits, a space or non-ASCII. */
 const isPersonal = /\d{10}|[^\x21-\x7e]/;
 
 /**
- * Builds the URL of the issuer's public lookup, with the teacher's number unless the number may be personal data.
+ * Builds the URL of the issuer's public lookup, with the teacher's number unless the number could be a NIN or phone number.
  * @param ownOrigin the origin of the calling page, or null; an issuer at any other origin must have an https URL
  * @returns null if the verification is not valid, or the issuer's URL is not accepted
  */

@@ -23,7 +23,7 @@ export function encodeBase64url(bytes: Uint8Array): string {
 }
 
 const urlCharacters = /^[\w-]*$/;
-/** Matches the 0, 2 or 3 characters after the last group of four, if their spare bits are zero. */
+/** Matches the 0, 2 or 3 characters of base64url after the last group of four, if their spare bits are zero. */
 const urlEnding = /^(?:|.[AQgw]|..[AEIMQUYcgkosw048])$/;
 
 /** Decodes canonical base64url, unpadded; null for any other text. */

@@ -35,8 +35,8 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** Returns a function that imports each key object once: an import costs as much as several verifications. */
-export function cacheImportedKeys<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
+/** Makes a function that imports each key object only once: an import takes as long as several verifications. */
+export function createKeyImporter<K extends object>(importKey: (key: K) => Promise<CryptoKey>) {
   const imported = new WeakMap<K, Promise<CryptoKey>>();
   return (key: K): Promise<CryptoKey> => {
     const found = imported.get(key) ?? importKey(key);

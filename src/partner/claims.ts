@@ -6,10 +6,10 @@ import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 import type { SharedClaims, StatusClaim } from "./verification.ts";
 
-/** An envelope's claims. Their types are checked; issuer, audience and times are compared later. */
+/** An envelope's claims, with checked types. Issuer, audience and times are not yet compared with the caller's options. */
 export type Claims = SharedClaims & {
   readonly result: EligibilityResult;
-  /** The status list, and the index in the list, that the envelope names; null if it names none. */
+  /** The URI of a status list, and the envelope's index in that list; null if the claim `status` is absent. */
   readonly status: StatusClaim | null;
 };
 
@@ -18,7 +18,7 @@ const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 /** A longer issuer is not parsed, because parsing a URL takes time quadratic in the length of its host name. */
 const maxIssuerCharacters = 2_000;
 
-/** Parses an issuer's http(s) URL; null if it has credentials, a query or a fragment, which could mislead a reader. */
+/** Parses an issuer's URL; null unless it is http(s) without credentials, query and fragment, which could mislead. */
 export function parseIssuerUrl(issuer: string): URL | null {
   const url = issuer.length <= maxIssuerCharacters && URL.canParse(issuer) ? new URL(issuer) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
@@ -31,7 +31,7 @@ export function verificationPageOfIssuer(issuer: string): string | null {
   return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
 }
 
-/** Reads the claim `iat`, in Unix seconds. The key is checked for this time before the other claims are read. */
+/** Reads the claim `iat`, the Unix time of signing. The key is checked for this time before other claims are read. */
 export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
@@ -60,7 +60,7 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
   return problem === null ? null : refuse("RESULT_MALFORMED", problem);
 }
 
-/** Reads `exp` and `nbf`. The service sets neither, but a verifier obeys a limit that is signed. */
+/** Reads the claims `exp` and `nbf`. The service sets neither, but a verifier must obey time limits that are signed. */
 export function readTimeLimits({ exp, nbf }: JsonObject) {
   const wrong = [exp, nbf].some((limit) => limit !== undefined && typeof limit !== "number");
   if (wrong) return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
@@ -77,7 +77,7 @@ function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
 }
 
 /** Reads all claims of an envelope; `issuedAtSeconds` is the result of `readIssuedAt`. */
-export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
+export function readEnvelopeClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
   const problem = findTypeProblem(payload);
   if (problem !== null) return problem;
   const limits = readTimeLimits(payload);
@@ -95,7 +95,7 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
   };
 }
 
-/** A check of the type or form of one JSON value. */
+/** A function that checks the type or form of one JSON value. */
 type Rule = (value: JsonValue | undefined) => boolean;
 
 export const isText: Rule = (value) => typeof value === "string";
@@ -103,7 +103,7 @@ export const isBoolean: Rule = (value) => typeof value === "boolean";
 export const isInteger: Rule = (value) => Number.isSafeInteger(value);
 export const isTextList: Rule = (value) => Array.isArray(value) && value.every(isText);
 
-/** Finds the first member that breaks its rule; undefined if no member breaks its rule. */
+/** Finds the first member of `value` that breaks its rule in `rules`; undefined if every member keeps its rule. */
 function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): string | undefined {
   return Object.keys(rules).find((member) => rules[member]?.(value[member]) !== true);
 }
@@ -112,7 +112,7 @@ export function isOneOf(words: readonly string[]): Rule {
   return (value) => typeof value === "string" && words.includes(value);
 }
 
-/** Makes a rule that also accepts null, and an absent member, which a later version of the service may leave out. */
+/** Makes a rule that also accepts null or an absent member: a later version of the service could leave the member out. */
 export function allowNull(rule: Rule): Rule {
   return (value) => value === null || value === undefined || rule(value);
 }
@@ -167,7 +167,7 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
   return findContradiction(value);
 }
 
-/** The members of a SignedEnvelope. Only their types are checked: anybody can have changed their values. */
+/** The members of a SignedEnvelope. Only their types are checked: anybody could have changed their values. */
 type OuterMembers = {
   readonly verificationId: string;
   readonly verifiedAt: string;
@@ -190,12 +190,12 @@ export function readUnsignedMembers(envelope: JsonObject): OuterMembers | Refusa
 }
 
 /**
- * Finds the first difference between two JSON values. The order of their members does not matter.
+ * Finds the first difference between a signed JSON value and its unsigned copy. The order of members does not matter.
  * @param path the start of the returned path, such as `result`; only names of members of `signed` are added to the path,
- * because anybody can have written `outer`
+ * because anybody could have written `outer`
  * @returns the path of the difference; null if the values are equal
  */
-export function findFirstDifference(
+export function findJsonDifference(
   signed: JsonValue,
   outer: JsonValue | undefined,
   path: string,
@@ -208,24 +208,24 @@ export function findFirstDifference(
   for (const [name, value] of Object.entries(signed)) {
     const place = isList ? `${path}[${name}]` : `${path}.${name}`;
     if (!Object.hasOwn(others, name)) return place;
-    const difference = findFirstDifference(value, others[name], place);
+    const difference = findJsonDifference(value, others[name], place);
     if (difference !== null) return difference;
   }
   return Object.keys(others).length === Object.keys(signed).length ? null : path;
 }
 
-/** Compares `verifiedAt` with the claim `iat`, which has whole seconds; fractions of a second are ignored. */
+/** Compares `verifiedAt` with the claim `iat` (`seconds`), which has whole seconds. Fractions of a second are ignored. */
 export function isSameSecond(verifiedAt: string, seconds: number): boolean {
   const time = parseDateTime(verifiedAt);
   return time !== null && Math.floor(time / 1000) === seconds;
 }
 
-/** The unsigned members that envelopes and statements share. `id` and `time` have different names in the two. */
+/** Unsigned members of envelopes and statements: `id` is verificationId or statementId, `time` verifiedAt or issuedAt. */
 type SharedOuter = Readonly<
   Record<"issuer" | "audience" | "signatureKid" | "id" | "time", JsonValue | undefined>
 >;
 
-/** Compares the unsigned members of an envelope or statement with its claims; `kid` is the signed header's key id. */
+/** Compares the unsigned members of an envelope or statement with the claims; `kid` is the key id in the JWS header. */
 export function findSharedMemberDifference(
   { issuer, audience, signatureKid, id, time }: SharedOuter,
   claims: Pick<Claims, "issuer" | "audience" | "verificationId" | "issuedAtSeconds">,
@@ -241,7 +241,7 @@ export function findSharedMemberDifference(
 
 /** Compares an envelope's unsigned members with its claims (contract C9), in the order of decision D6.2. */
 export function findEnvelopeDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
-  const path = findFirstDifference(claims.result as unknown as JsonValue, outer.result, "result");
+  const path = findJsonDifference(claims.result as unknown as JsonValue, outer.result, "result");
   if (path !== null)
     return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   return findSharedMemberDifference(

@@ -1,7 +1,8 @@
 /** Verifies the answers that a client gets, with the service's keys, and compares each answer with its question. */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
-import { type Connection, type ReceivedAnswer, sendApiCall, unusableAnswerError } from "./client-calls.ts";
+import type { Connection, ReceivedAnswer } from "./client-calls.ts";
+import { createUnusableAnswerError, sendApiCall } from "./client-calls.ts";
 import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import { normalizeRegNo } from "./reg-no.ts";
@@ -11,27 +12,27 @@ import type { VerifyOptions } from "./verify-envelope.ts";
 
 /** The options by which a client verifies answers. */
 export type ClientVerifyOptions = {
-  /** The service's issuer, from the operator. */
+  /** The service's issuer (usually the service's URL), which the operator gives you. */
   readonly issuer: string;
-  /** Your partner id. */
+  /** Your partner id, which each envelope to you names as its audience. */
   readonly audience: string;
   /** Your own copies of the keys; by default the client fetches the service's keys and keeps them for five minutes. */
   readonly keys?: KeySet;
-  /** The id of the key that must have signed the key history that the client fetches; not used with `keys`. */
+  /** The id of the key that must have signed the key history that the client fetches; ignored if `keys` is given. */
   readonly anchor?: string;
 };
 
 export type Answer = {
-  /** The signed result; the unsigned result if the client does not verify. */
+  /** The signed result; without the option `verify`, the unsigned result. */
   readonly result: EligibilityResult;
   readonly envelope: SignedEnvelope;
-  /** The outcome of the verification; null if the client does not verify. */
+  /** The outcome of the verification; null without the option `verify`. */
   readonly verification: Verification | null;
 };
 
-/** How long the client keeps fetched keys: as long as the service lets caches keep its key set. */
+/** Milliseconds for which the client keeps fetched keys: the service lets caches keep its key set for the same time. */
 const maxAgeMs = 300_000;
-/** Minimum age of cached keys at a new fetch: envelopes with an unpublished key must not each cause a fetch. */
+/** Minimum age of keys, in milliseconds, for a new fetch: envelopes with an unknown key must not each cause a fetch. */
 const minAgeMs = 5_000;
 
 const wellKnown = "/v1/inter-agency/.well-known";
@@ -52,7 +53,7 @@ async function fetchKeys(
   return createKeySet({ jwks, keyHistory, issuer, ...(anchor === undefined ? {} : { anchor }) });
 }
 
-/** Caches fetched keys, and fetches them again when they expire or `areUsable` returns false for them. */
+/** Caches fetched keys. The keys are fetched again after `maxAgeMs`, or after `minAgeMs` if they are not usable. */
 function cacheKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
   let kept: { readonly keys: KeySet; readonly atMs: number } | null = null;
   return async (areUsable: (keys: KeySet) => boolean, signal: AbortSignal | undefined): Promise<KeySet> => {
@@ -67,8 +68,8 @@ function cacheKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) 
 const isUsable = ({ refusal }: KeySet) => refusal === null;
 
 /**
- * Creates the function that verifies the signed values of an answer.
- * @returns a function that throws ClientError ENVELOPE_REFUSED if a value is not valid
+ * Creates the function that verifies the envelopes, or the statement, of an answer.
+ * @returns a function that throws ClientError ENVELOPE_REFUSED if an envelope or the statement is not valid
  */
 export function createAnswerVerifier(connection: Connection, options: ClientVerifyOptions) {
   const { issuer, audience, keys: given } = options;
@@ -89,16 +90,16 @@ export function createAnswerVerifier(connection: Connection, options: ClientVeri
     if (verifications.every(({ valid }) => valid)) return verifications;
     const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
     const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
-    throw unusableAnswerError("ENVELOPE_REFUSED", message, received, verifications);
+    throw createUnusableAnswerError("ENVELOPE_REFUSED", message, received, verifications);
   };
 }
 
-// A signature covers the answer, not the question, so a proxy or cache could return an earlier envelope. Envelopes contain
-// neither purpose nor NIN, so the purpose and the NIN are not compared.
+// A proxy or cache could return the genuine envelope of an earlier call, so each answer is compared with its question.
+// Envelopes contain neither purpose nor NIN, so the purpose and the NIN are not compared.
 
-/** How far the service's and this machine's clocks may differ. */
+/** How many milliseconds the clocks of the service and of this machine may differ. */
 const clockSlackMs = 60_000;
-/** How long the service replays an answer for the same idempotency key. */
+/** Milliseconds for which the service replays an answer for the same idempotency key. */
 const replayLifetimeMs = 72 * 3_600_000;
 
 function isAbout({ result }: Answer, asked: Identifier): boolean {
@@ -116,7 +117,7 @@ function isOfThisCall(signedAt: string, { info, call, begunAtMs, endedAtMs }: Re
 
 /**
  * Compares each answer with the identifier at the same index of `asked`.
- * @returns the mismatch, as the end of a sentence; null if all answers match
+ * @returns the first mismatch, as the end of an error message; null if all answers match
  */
 export function findAnswerMismatch(
   answers: readonly Answer[],
@@ -132,7 +133,7 @@ export function findAnswerMismatch(
 
 const otherTime = "it was signed at another time than that of the call: is this machine's clock right?";
 
-/** Compares a verified statement with the request, and returns the mismatch as {@link findAnswerMismatch} does. */
+/** Compares a statement with its request. @returns the first mismatch, as {@link findAnswerMismatch} does */
 export function findStatementMismatch(
   { statementId, purpose, list, rows, issuedAt }: SignedStatement,
   asked: RosterRequest,
@@ -147,14 +148,14 @@ export function findStatementMismatch(
   return isOfThisCall(issuedAt, received) ? null : otherTime;
 }
 
-/** Whether a row answers a list item. For an unknown teacher, a row has the item's number, unless that may be a NIN. */
+/** Whether a row is about a list item. The row of an unknown teacher repeats the item's number, unless it may be a NIN. */
 function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
   if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
   if (asked.tId !== undefined) return tId === Number(asked.tId);
   return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
 }
 
-/** Reduces a registration number to letters and digits: the service ignores other marks, such as a final full stop. */
+/** Reduces a registration number to letters and digits: the service ignores any other character, such as a full stop. */
 function lettersOf(regNo: string): string {
   return normalizeRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

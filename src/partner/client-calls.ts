@@ -19,8 +19,8 @@ export const clientErrorCodes = {
 export type ClientErrorCode = ApiErrorCode | keyof typeof clientErrorCodes;
 
 /**
- * The error of a call that got no reliable answer. The verifier returns verdicts, but the client throws this error, so
- * that a caller that forgets to check gets no answer.
+ * The error of a call that got no reliable answer. The client throws this error instead of returning a verdict, so that
+ * a caller that does not check verdicts never gets an unreliable answer.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError";
@@ -29,11 +29,11 @@ export class ClientError extends Error {
   readonly status: number | null = null;
   /** The request id of the last answer, for questions to the operator; null if the answer has no id. */
   readonly requestId: string | null = null;
-  /** The wait that the service asks for before a retry; null if it asks for none. */
+  /** The wait before a retry, as the header `Retry-After` says; null without that header. */
   readonly retryAfterSeconds: number | null = null;
   /** The verification of each envelope; empty unless `code` is `ENVELOPE_REFUSED`. */
   readonly verifications: readonly Verification[] = [];
-  /** The key to repeat the call with, so that the call runs only once; null if the call has no idempotency key. */
+  /** The call's idempotency key: a retry with this key does not run the call twice. Null if the call has no key. */
   readonly idempotencyKey: string | null = null;
   readonly attempts: number = 1;
 
@@ -44,10 +44,10 @@ export class ClientError extends Error {
   }
 }
 
-/** The longest message that the service sends. In place of a longer message, the error code is shown. */
+/** The most characters of a message of the service. The client shows the error code instead of a longer message. */
 const maxMessageCharacters = 500;
 
-/** Makes the error for an answer whose status is not 200. The service's message in `text` does not repeat the request. */
+/** Makes the error for an answer whose status is not 200. The message in `text` repeats nothing of the request. */
 function errorOfResponse({ status, headers }: Response, text: string): ClientError {
   const named = headers.get("x-error-code") ?? "";
   const unnamed = status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
@@ -59,7 +59,7 @@ function errorOfResponse({ status, headers }: Response, text: string): ClientErr
   const message = isRedirect
     ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
     : `${status}: ${words}`;
-  // The service writes seconds (contract C23, decision D2.3). A date, which a proxy may write, is ignored.
+  // The service writes `Retry-After` in seconds (contract C23, decision D2.3). A date from a proxy is ignored.
   const retryAfter = headers.get("retry-after") ?? "";
   return new ClientError(code, message, {
     status: status === 0 ? null : status,
@@ -68,7 +68,7 @@ function errorOfResponse({ status, headers }: Response, text: string): ClientErr
   });
 }
 
-/** How a client reaches the service. */
+/** The options by which a client reaches the service. */
 export type ConnectionOptions = {
   /** The service's URL, such as `https://verify.example.org`; http is accepted only for this machine. */
   readonly baseUrl: string;
@@ -76,13 +76,13 @@ export type ConnectionOptions = {
   readonly apiKey?: string | undefined;
   /** Time limit of each attempt in milliseconds; 15,000 by default. */
   readonly timeoutMs?: number;
-  /** How often a failed call is repeated: 0 to 3 times, 3 by default (contract C24). */
+  /** How many times the client repeats a failed call at most, from 0 to 3; 3 by default (contract C24). */
   readonly maxRetries?: number;
-  /** The longest wait in seconds that the service may ask for; 60 by default. If it asks for more, the call fails. */
+  /** The longest wait in seconds that the service may ask for; 60 by default. A call with a longer wait fails. */
   readonly maxWaitSeconds?: number;
   /** Your own `fetch`, for a client certificate or a proxy. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Your own way to wait between attempts, for tests. The promise rejects with the reason of an aborted signal. */
+  /** Your own function that waits between attempts, for tests. It must reject with the reason of an aborted signal. */
   readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
@@ -96,12 +96,12 @@ export type ApiCall = {
   readonly isPublic?: boolean;
   readonly body?: object;
   readonly idempotencyKey?: string | null;
-  /** Whether the caller chose the idempotency key: only then can the answer replay the answer of an earlier call. */
+  /** Whether the caller chose the idempotency key. A key that the client makes has no earlier answer to replay. */
   readonly isKeyGiven?: boolean;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** The partner's quota (contract C25). */
+/** The partner's quota, as the answer's rate-limit headers state it (contract C25). */
 export type Quota = {
   /** Calls allowed in a minute. */
   readonly limit: number;
@@ -117,7 +117,7 @@ export type CallInfo = {
   readonly attempts: number;
   /** Whether the service replayed the answer of an earlier call with the same idempotency key. */
   readonly isReplay: boolean;
-  /** The key to repeat the call with, so that the call runs only once; null if the call has no idempotency key. */
+  /** The call's idempotency key: a retry with this key does not run the call twice. Null if the call has no key. */
   readonly idempotencyKey: string | null;
   /** The quota after the call; null if the answer has no rate-limit headers. */
   readonly quota: Quota | null;
@@ -129,13 +129,13 @@ export type ReceivedAnswer = {
   readonly call: ApiCall;
   /** The answer's header `X-Verification-Id`; null if absent. */
   readonly verificationId: string | null;
-  /** Unix time in milliseconds when the first attempt began; `endedAtMs` is the time when the answer had arrived. */
+  /** Unix time in milliseconds when the first attempt began; `endedAtMs` is the time when the whole answer was read. */
   readonly begunAtMs: number;
   readonly endedAtMs: number;
 };
 
-/** Makes the error for an answer with status 200 that must not be relied on. */
-export function unusableAnswerError(
+/** Makes the error for an answer with status 200 on which the caller must not rely. */
+export function createUnusableAnswerError(
   code: ClientErrorCode,
   message: string,
   { info: { requestId, attempts, idempotencyKey } }: ReceivedAnswer,
@@ -148,12 +148,12 @@ const firstBackOffMs = 1_000;
 /** The largest random addition to a wait, as a share of the wait, so that clients do not all retry together. */
 const jitter = 0.2;
 
-/** Computes the next wait in milliseconds: 1, 2, 4 s and up to 20 % more, or as the service asks; null to give up. */
+/** Computes the milliseconds before a retry: 1, 2, 4 s plus up to 20 %, or as the service asks; null for no retry. */
 function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
   const { code, status, retryAfterSeconds } = error;
-  // The service runs a call with an idempotency key once, however often the call is sent. A lookup has no key: if only
-  // its answer was lost, the retry is a second call, which is charged.
+  // A retry with an idempotency key does not run the call twice. A lookup has no key: if only the lookup's answer was
+  // lost, the retry is a second call and is charged.
   const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
   const isTransient = mayHelp || status === 429 || (status !== null && status >= 500);
   if (!isTransient || attempts > maxRetries) return null;
@@ -179,7 +179,7 @@ function quotaOf(headers: Headers): Quota | null {
   return { limit, remaining, resetsAt: new Date(reset * 1_000) };
 }
 
-/** Makes a signal that aborts with the caller's signal, or if the answer is not complete within `timeoutMs`. */
+/** Makes a signal that aborts when the caller's signal aborts, or after `timeoutMs` unless `end` is called first. */
 function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const state = { isOver: false };
@@ -196,10 +196,10 @@ function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
   return { signal: controller.signal, state, end };
 }
 
-/** The longest answer that is read, far longer than a batch of 100 envelopes. A proxy must not fill the memory. */
+/** The most bytes that are read of an answer, far more than 100 envelopes have: a proxy must not fill the memory. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-/** Makes one attempt. @throws the reason of the caller's signal if the signal aborts */
+/** Sends a call once. @returns the answer or a ClientError @throws the reason of the caller's signal if it aborts */
 async function attempt(connection: Connection, call: ApiCall) {
   const { method, path, body, signal } = call;
   signal?.throwIfAborted();
@@ -233,8 +233,8 @@ async function attempt(connection: Connection, call: ApiCall) {
 }
 
 /**
- * Makes a call and repeats it as the contract says, always with the same idempotency key.
- * @throws ClientError if the last attempt failed too; the reason of the caller's signal if the signal aborts
+ * Makes a call, and repeats it after a transient failure (contract C24) with the same idempotency key.
+ * @throws ClientError if the last attempt fails; the reason of the caller's signal if the signal aborts
  */
 export async function sendApiCall(connection: Connection, call: ApiCall): Promise<ReceivedAnswer> {
   const { idempotencyKey = null } = call;

@@ -1,4 +1,4 @@
-/** The client of the partner API, which verifies each signed answer before returning the answer. */
+/** The client of the partner API. With the option `verify`, it returns a signed answer only if the answer is valid. */
 
 import type {
   EligibilityCheckRequest,
@@ -15,7 +15,7 @@ import { toHex } from "./bytes.ts";
 import type { Answer, ClientVerifyOptions } from "./client-answers.ts";
 import { createAnswerVerifier, findAnswerMismatch, findStatementMismatch } from "./client-answers.ts";
 import type { ApiCall, CallInfo, Connection, ConnectionOptions, ReceivedAnswer } from "./client-calls.ts";
-import { sendApiCall, unusableAnswerError } from "./client-calls.ts";
+import { createUnusableAnswerError, sendApiCall } from "./client-calls.ts";
 import type { SignedEnvelope, SignedStatement } from "./contract.ts";
 import { isStatement } from "./jws.ts";
 import { Refusal } from "./reasons.ts";
@@ -25,12 +25,12 @@ import { verifyEnvelope } from "./verify-envelope.ts";
 import { verifyStatement } from "./verify-statement.ts";
 
 export type ClientOptions = ConnectionOptions & {
-  /** How answers are verified before you get them; without `verify`, answers are returned unverified. */
+  /** How the client verifies answers before it returns them. Without `verify`, answers are returned unverified. */
   readonly verify?: ClientVerifyOptions;
 };
 
 export type CallOptions = {
-  /** Ends the call and its retries; the call then fails with the signal's reason. */
+  /** Aborts the call and the call's retries; the call then fails with the signal's reason. */
   readonly signal?: AbortSignal;
 };
 
@@ -39,16 +39,16 @@ export type CheckOptions = CallOptions & {
   readonly idempotencyKey?: string;
 };
 
-/** Which page of a list to get: the first page, or the page after an `iterator`. */
+/** The page of a list to get: the first page by default, or the page after the `iterator` in `after`. */
 export type PageOptions = CallOptions & {
   readonly after?: string | null;
   /** The most entries of a page, from 1 to 500; 100 by default. */
   readonly limit?: number;
 };
 
-/** One verified answer with its evidence. */
+/** One answer with its signed envelope as evidence. */
 export type CheckAnswer = Answer & {
-  /** The envelope exactly as received. Keep this text: it can be verified years later. */
+  /** The envelope exactly as received. Keep this text, with which the answer can be verified years later. */
   readonly text: string;
   readonly call: CallInfo;
 };
@@ -61,17 +61,17 @@ export type BatchAnswer = {
   readonly call: CallInfo;
 };
 
-/** One verified statement over a list. */
+/** One statement: a signed answer about a list of teachers. */
 export type StatementAnswer = {
   readonly statement: SignedStatement;
-  /** The outcome of the verification; null if the client does not verify. */
+  /** The outcome of the verification; null without the option `verify`. */
   readonly verification: StatementVerification | null;
-  /** The statement exactly as received. Keep this text: it can be verified years later. */
+  /** The statement exactly as received. Keep this text, with which the statement can be verified years later. */
   readonly text: string;
   readonly call: CallInfo;
 };
 
-/** Every method throws `ClientError` if it cannot return a reliable answer. */
+/** The calls of the partner API. Every method throws `ClientError` if it gets no reliable answer. */
 export type Client = {
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
   /** Makes up to 100 eligibility checks in one call. */
@@ -80,11 +80,11 @@ export type Client = {
   stateRoster(request: RosterRequest, options?: CheckOptions): Promise<StatementAnswer>;
   lookUpByRegNo(regNo: string, options?: CallOptions): Promise<CheckAnswer>;
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
-  /** The NIN is sent in the body, never in a URL, which proxies log. */
+  /** Sends the NIN in the request's body, never in a URL, because proxies log URLs. */
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
   /** Gets your terms, your credentials, and your use of the daily quota. */
   me(options?: CallOptions): Promise<Me>;
-  /** Gets the events after `after`, your last page's `iterator`. Repeat until `done`. On `EVENTS_GONE`, omit it. */
+  /** Gets the events after `after`, your last page's `iterator`. Repeat until `done`. After `EVENTS_GONE`, omit `after`. */
   events(page?: PageOptions): Promise<Events>;
   /** Your watch list of registration numbers. The event filter `watched` selects the events of these teachers. */
   readonly watch: {
@@ -95,7 +95,7 @@ export type Client = {
   };
   /** Makes a public lookup by any search term: the answer is unsigned, and your API key is not sent. */
   verifyLicense(searchTerm: string, options?: CallOptions): Promise<PublicLookup>;
-  /** Gets the service's health. A failed call is not repeated, because the failure is the answer. */
+  /** Gets the service's health. A failed call is not repeated: its failure says that the service does not work. */
   getHealth(options?: CallOptions): Promise<Health>;
 };
 
@@ -119,7 +119,7 @@ function waitFor(milliseconds: number, signal: AbortSignal | undefined): Promise
 
 const thisMachine = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Checks the URL of the service. @throws TypeError if a credential must not be sent to the URL */
+/** Checks the service's URL. @throws TypeError unless it is https, or http on this machine, and has only a path */
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && thisMachine.has(url.hostname));
@@ -141,9 +141,9 @@ function connectionOf(options: ClientOptions): Connection {
 }
 
 const unexpected = (message: string, received: ReceivedAnswer) =>
-  unusableAnswerError("ANSWER_UNEXPECTED", message, received);
+  createUnusableAnswerError("ANSWER_UNEXPECTED", message, received);
 
-/** Parses an answer. @throws ClientError if the answer is not a JSON object, such as a proxy's page */
+/** Parses an answer. @throws ClientError if the answer is not a JSON object, but for example a proxy's page */
 function readObject(received: ReceivedAnswer): JsonObject {
   const value = readStrictJson(received.text);
   if (!(value instanceof Refusal) && isJsonObject(value)) return value;
@@ -154,11 +154,11 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value.signature === "string" && isJsonObject(value.result);
 }
 
-/** Creates the functions that make calls with signed answers. */
+/** Creates the functions that make a call and check its signed answer: one envelope, a batch or a statement. */
 function signedCalls(connection: Connection, options: ClientVerifyOptions | undefined) {
   const verify = options === undefined ? null : createAnswerVerifier(connection, options);
   const mismatched = (message: string, received: ReceivedAnswer) =>
-    unusableAnswerError("ANSWER_MISMATCH", message, received);
+    createUnusableAnswerError("ANSWER_MISMATCH", message, received);
   async function answersOf(
     envelopes: readonly JsonValue[],
     asked: readonly Identifier[],
@@ -204,8 +204,8 @@ function signedCalls(connection: Connection, options: ClientVerifyOptions | unde
 }
 
 /**
- * Creates a client of the partner API (contract C14). Transient failures are retried as the contract says, with the same
- * idempotency key. Each answer is compared with its question, and verified if `verify` is given.
+ * Creates a client of the partner API (contract C14). Calls are repeated after transient failures, with the same
+ * idempotency key. Each signed answer is compared with its question, and verified if `verify` is given.
  * @throws TypeError if the URL, the key or a limit is malformed
  * @example
  * ```ts
@@ -235,7 +235,7 @@ export function createClient(options: ClientOptions): Client {
     ask<WatchCount>({ method: "POST", path: `${api}/watch`, body, signal });
   const get = (path: string, asked: Identifier, { signal }: CallOptions) =>
     one({ method: "GET", path: `${api}${path}`, signal }, asked);
-  // `randomUUID` is missing in pages without https.
+  // `crypto.randomUUID` is missing in pages without https.
   const newKey = () => toHex(crypto.getRandomValues(new Uint8Array(16)));
   const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): ApiCall => ({
     method: "POST",

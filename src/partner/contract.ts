@@ -22,7 +22,7 @@ export const certificateStatuses = ["VERIFIED", "NOT_FOUND", "CLAIMED", "LEGACY_
 export type CertificateStatus = (typeof certificateStatuses)[number];
 
 export const teacherSources = ["new_system", "legacy"] as const;
-export type Source = (typeof teacherSources)[number];
+export type TeacherSource = (typeof teacherSources)[number];
 
 export const purposes = [
   "BODYA_INVIGILATOR_ELIGIBILITY",
@@ -39,7 +39,7 @@ export const purposes = [
 export type Purpose = (typeof purposes)[number];
 
 /** The reasons why `eligible` is false, in the order in which answers list them. A name never changes its meaning. */
-export const reasons = [
+export const ineligibilityReasons = [
   "TEACHER_NOT_FOUND",
   "TEACHER_DEACTIVATED",
   "LICENSE_NOT_FOUND",
@@ -55,7 +55,7 @@ export const reasons = [
   "POLICY_MISSING",
   "NAME_DIFFERS",
 ] as const;
-export type Reason = (typeof reasons)[number];
+export type Reason = (typeof ineligibilityReasons)[number];
 
 /** The result for an identifier that the register does not have. */
 export const notFoundResult: EligibilityResult = {
@@ -73,7 +73,7 @@ export const notFoundResult: EligibilityResult = {
 /** The `typ` of a statement's JWS, by which no verifier accepts a statement as an envelope (RFC 8725 section 3.11). */
 export const statementJwsType = "tvs-statement+jwt";
 
-/** The first line of each leaf below `rowsRoot`, so that a leaf of another Merkle tree is never accepted as a row. */
+/** The first line of each hashed row of a statement, so that a leaf of another Merkle tree is never accepted as a row. */
 export const statementRowHashPrefix = "tvs/v1/statement-row\n";
 
 export const eventTypes = [

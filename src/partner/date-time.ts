@@ -1,4 +1,4 @@
-/** Reads RFC 3339 date-times strictly: `Date.parse` would also accept local times, dates and free text. */
+/** Reads and writes date-times. Reading is strict (RFC 3339): `Date.parse` would accept local times and free text too. */
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
@@ -12,7 +12,7 @@ function offsetMinutes(text: string): number | null {
 
 /**
  * Reads a date-time of RFC 3339 (section 5.6), in upper case and without leap seconds.
- * @returns milliseconds since the Unix epoch, without fractions; null for any other text
+ * @returns whole milliseconds since the Unix epoch; null for any other text
  */
 export function parseDateTime(text: string): number | null {
   const match = pattern.exec(text);
@@ -21,7 +21,7 @@ export function parseDateTime(text: string): number | null {
   const offset = offsetMinutes(match[8] ?? "");
   if (offset === null || year < 1970 || hour > 23 || minute > 59 || second > 59) return null;
   const date = new Date(Date.UTC(year, month - 1, day));
-  // Date.UTC rolls 30 February over into March; a date that exists comes back unchanged.
+  // Date.UTC turns 30 February into a day in March. Month and day stay the same only for a date that exists.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
   const ms = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
   return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;

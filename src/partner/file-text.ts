@@ -26,7 +26,7 @@ export function removeByteOrderMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
-/** Decodes a file in UTF-8 or UTF-16 and removes the byte order mark; null if the bytes are neither encoding. */
+/** Decodes a file in UTF-8 or UTF-16 and removes the byte order mark; null if the bytes are in neither encoding. */
 export function decodeTextFile(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder(utf16EncodingOf(bytes) ?? "utf-8", { fatal: true }).decode(bytes);
@@ -35,7 +35,7 @@ export function decodeTextFile(bytes: Uint8Array): string | null {
   }
 }
 
-/** Decodes the file of a proof. A byte order mark before UTF-8 is kept, so that `openLogProof` refuses it. */
+/** Decodes the file of a log proof. A byte order mark before UTF-8 is kept, so that `openLogProof` refuses the file. */
 export function decodeProofFile(bytes: Uint8Array): string | null {
   return isUtf16(bytes) ? decodeTextFile(bytes) : decodeUtf8(bytes);
 }
@@ -60,7 +60,7 @@ export async function* convertPiecesToUtf8(pieces: AsyncIterable<Uint8Array>): A
   if (decoder) yield encoder.encode(decoder.decode());
 }
 
-/** The detail for damaged UTF-16, whether given as bytes or as a text that was decoded wrongly. */
+/** The detail of `TEXT_DAMAGED` for UTF-16 that is damaged, or that was decoded in another encoding. */
 const damagedUtf16 =
   "This is UTF-16 that is cut off, damaged or read as another encoding: give the file as it is, or save it as UTF-8.";
 
@@ -72,7 +72,7 @@ export function findMisreadUtf16(text: string): Refusal | null {
   return misreadUtf16.test(text) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
 
-/** Refuses UTF-16 that {@link decodeTextFile} cannot read; null for bytes that are not UTF-16. */
+/** Refuses UTF-16 bytes that {@link decodeTextFile} could not decode; null for bytes that are not UTF-16. */
 export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
   return isUtf16(bytes) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
@@ -99,7 +99,7 @@ function hasJws(text: string): boolean {
   });
 }
 
-/** Removes quote marks, soft line breaks and white space. The result only serves to detect a signature. */
+/** Removes quote marks, soft line breaks and white space. The result serves only to detect a signature in a text. */
 function undoFolding(text: string): string {
   const plain = text.replace(quotes, "").replace(softBreaks, "").replaceAll("=3D", "=");
   return plain
@@ -135,7 +135,7 @@ export function findTextDamage(text: string): Refusal | null {
   return damage === null ? null : refuse("TEXT_DAMAGED", `${damage} Get the file itself.`);
 }
 
-/** Does the same as {@link findTextDamage} for bytes that are not UTF-8. */
+/** Refuses bytes that are not UTF-8 and contain a signature (`TEXT_DAMAGED`); null for other bytes. */
 export function findDamageInBytes(bytes: Uint8Array): Refusal | null {
   if (bytes.length > maxCharacters || !hasJws(new TextDecoder("latin1").decode(bytes))) return null;
   return refuse("TEXT_DAMAGED", "It was saved in another character set than UTF-8. Get the file itself.");

@@ -33,7 +33,7 @@ const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 const signatureStart = /^\s*eyJ/;
 const signaturePart = /eyJ[\w+/=-]{8}/;
 const dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
-/** Matches a member of `ownMembers` in JSON text. A name may contain escapes, so an escaped letter matches too. */
+/** Matches a member of `ownMembers` in JSON text. A name can be written with escapes, so an escaped letter matches too. */
 const memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
 
 function claimsEnvelopeAsText(given: string): boolean {
@@ -44,7 +44,7 @@ function claimsEnvelopeAsText(given: string): boolean {
   return text.includes(".") && signaturePart.test(text);
 }
 
-/** Whether a value claims to be an envelope. A too deep value counts as one: nesting must not hide a forgery. */
+/** Whether a value claims to be an envelope. A value nested too deeply counts as one: nesting must not hide a forgery. */
 function claimsEnvelope(value: JsonValue, depth = 0): boolean {
   if (typeof value === "string") return claimsEnvelopeAsText(value);
   if (typeof value !== "object" || value === null) return false;
@@ -106,7 +106,7 @@ export function refuseNonEnvelope(value: JsonValue): Refusal | null {
 /** Matches the start of a PDF, PNG or JPEG. In "latin1", 0x89 is a per mille sign; Node 20 decodes 0x89 as U+0089. */
 const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
 
-/** Does the same as {@link refuseNonEnvelope} for bytes that are not UTF-8, such as pictures and archives. */
+/** Refuses bytes that are not UTF-8, such as a picture; null if they begin as JSON or claim to be an envelope. */
 function refuseNonEnvelopeBytes(bytes: Uint8Array): Refusal | null {
   const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
   if (/^\s*[[{"]/.test(text) || claimsEnvelope(text)) return null;
@@ -159,7 +159,7 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
   }
 }
 
-/** Slices a refused array, or a refused batch whose other members are sound, into envelopes; null for other texts. */
+/** Slices an array, or a batch in which only `results` was refused, into its envelopes' texts; null for other texts. */
 function findSlices(text: string): string[] | null {
   if (text.startsWith("[")) return sliceJsonParts(text);
   if (!text.startsWith("{")) return null;
@@ -184,7 +184,7 @@ function* readJson(text: string, place: EnvelopePosition): Generator<EnvelopeIte
 }
 
 /**
- * Reads one record: a JSON text or a bare JWS. Only the line end is removed: white space around a JWS is refused later.
+ * Reads one record: a JSON text or a bare JWS. Only the line end is removed: the verifier refuses other white space.
  * @param line the line number, from 1; null if the record is the whole input
  */
 function* readRecord(text: string, line: number | null): Generator<EnvelopeItem> {
@@ -205,7 +205,7 @@ function* splitLines(text: string): Generator<string> {
 /** A line that may be a piece of an envelope that mail has folded; `item` is the result of reading the line alone. */
 type Piece = { readonly line: number; readonly record: string; readonly item: EnvelopeItem };
 
-/** The most lines that are joined; mail folds no envelope into more lines. */
+/** The most lines that are joined to find a folded envelope. Mail folds no envelope into more lines. */
 const maxPieces = 1000;
 const wholeJws = /^\s*[\w-]+\.[\w-]+\.[\w-]*\s*$/;
 
@@ -276,7 +276,7 @@ export function isJsonOrJwsLine(line: string): boolean {
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
 }
 
-/** Matches the first line that is not blank, if another follows. The match takes linear time. */
+/** Matches the first line that is not blank, if another such line follows. The match takes linear time. */
 const firstOfLines = /^\s*(\S[^\n]*)\n\s*\S/;
 
 /** Whether to read a text line by line. If the first line is unfinished JSON, the whole text is tried as JSON first. */

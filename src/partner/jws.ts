@@ -17,7 +17,7 @@ export type CompactJws = {
 /** The members of a checked header that the verifier uses. */
 export type JwsHeader = { readonly kid: string; readonly typ: string | null };
 
-/** Header members that contain a key or its URL. `x5t` is accepted, because it only identifies a certificate. */
+/** Members with a key or a key's URL, with which a header is refused. `x5t` is accepted: it only names a certificate. */
 const keyMembers = ["jwk", "jku", "x5u", "x5c"];
 
 const ascii = new TextEncoder();
@@ -63,7 +63,7 @@ export function readJwsHeader(protectedHeader: string): JwsHeader | Refusal {
   return header instanceof Refusal ? header : vetHeader(header);
 }
 
-/** Reads the `typ` in the header of a JWS; null if the header has none, undefined if it cannot be read. */
+/** Reads the `typ` in the header of a JWS; null for a header without `typ`, undefined for an unreadable header. */
 function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
   const bytes = typeof jws === "string" ? decodeBase64url(jws.slice(0, Math.max(jws.indexOf("."), 0))) : null;
   const header = bytes === null ? null : readJwsPart(bytes, "header");

@@ -12,7 +12,7 @@ import { type CheckOutcome, passedCheck, skippedCheck } from "./verification.ts"
 
 const keyStates = ["pending", "active", "retired", "compromised"] as const;
 
-/** When a key was in use, in milliseconds since the Unix epoch; null for an event that has not happened. */
+/** A key's state, and the Unix times of its activation, retirement and compromise; null before the event. */
 export type KeyWindow = {
   readonly state: (typeof keyStates)[number];
   readonly activatedAtMs: number | null;
@@ -44,7 +44,7 @@ function readTime(value: JsonValue | undefined): number | null | undefined {
   return typeof value === "string" ? (parseDateTime(value) ?? undefined) : undefined;
 }
 
-/** Whether a window has the time that its state needs. A retired key without its time could always sign. */
+/** Whether a window has the time that its state needs. A retired key without `retiredAt` could sign at any time. */
 function isComplete(window: KeyWindow): boolean {
   if (window.state === "active") return window.activatedAtMs !== null;
   if (window.state === "retired") return window.retiredAtMs !== null;
@@ -105,10 +105,10 @@ function unwrap(text: string): string {
 }
 
 /**
- * Reads a key history and verifies it with one of its own keys. That proves only that the signer made all of the history:
- * the caller must check the signer (`KeyHistory.signer`) against another source.
+ * Reads a key history and verifies its signature with one of its own keys. The signature proves only that the signer made
+ * the history: the caller must check the signer (`KeyHistory.signer`) against another source.
  * @param text the compact JWS, alone or as `{"keyHistory": "…"}`
- * @param issuer the expected issuer; null accepts any
+ * @param issuer the expected issuer; null accepts any issuer
  * @throws DOMException when this machine has no WebCrypto
  */
 export async function readKeyHistory(text: string, issuer: string | null): Promise<KeyHistory | Refusal> {
@@ -130,7 +130,7 @@ export async function readKeyHistory(text: string, issuer: string | null): Promi
   return { ...history, signer };
 }
 
-/** Whether a key was compromised by the Unix time `seconds`; fractions of a second are ignored. */
+/** Whether a key was already compromised at the Unix time `seconds`. Fractions of a second are ignored. */
 function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
   return window.compromisedSinceMs !== null && seconds >= Math.floor(window.compromisedSinceMs / 1000);
 }
@@ -138,7 +138,7 @@ function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
 type CompromiseFinding = {
   readonly outcome: CheckOutcome;
   readonly warnings: readonly Warning[];
-  /** Whether the log had the envelope before its key was compromised. */
+  /** Whether the log had the envelope before the envelope's key was compromised. */
   readonly precedesCompromise: boolean;
 };
 
@@ -165,7 +165,7 @@ function acceptLoggedBefore(compromisedSinceMs: number, loggedSeconds: number): 
 }
 
 /**
- * Refuses a signature made at or after the key's compromise, unless the log had the signature earlier (decision D13.6).
+ * Refuses a signature made at or after the key's compromise, unless the log had it before that time (decision D13.6).
  * @param window null if no key history was given
  * @param seconds the Unix time of signing, which a thief can choose
  * @param loggedSeconds the Unix time of a checkpoint that covers the envelope; null without a proof

@@ -1,6 +1,6 @@
 /**
- * Builds the set of keys that verify envelopes. With one forbidden key, used or not, the set refuses every envelope:
- * whoever added that key may have changed the other keys too.
+ * Builds the set of keys that verify envelopes. If one key is forbidden (such as a private key), the set refuses every
+ * envelope, even one that needs another key: whoever added the forbidden key could have changed the other keys too.
  */
 
 import { formatUnixSeconds } from "./date-time.ts";
@@ -29,7 +29,7 @@ export type KeySetSources = {
   readonly jwks?: string | Uint8Array | object;
   /** A key history, as the service serves it or `tvs keys history` prints it. */
   readonly keyHistory?: string | Uint8Array;
-  /** The issuer that the key history must name. */
+  /** The issuer that the key history must name; any issuer by default. */
   readonly issuer?: string;
   /**
    * Key id (RFC 7638 thumbprint) of the key that must have signed the key history. The history is signed with one of its
@@ -74,7 +74,7 @@ function isSameKey(one: VettedRsaKey, other: VettedRsaKey): boolean {
 /**
  * Merges a JWKS and a key history. The history adds windows to the JWKS's keys, and adds compromised keys. No other key is
  * added: a JWKS keeps retired keys, so a key that the JWKS lacks was removed after the history was signed.
- * @param isPinned whether the caller pinned the history's signer; keys that only the unsigned JWKS has are then left out
+ * @param isPinned whether the caller pinned the history's signer; if so, keys that only the unsigned JWKS has are left out
  */
 function mergeKeys(
   published: ReadonlyMap<string, KeyInSet>,
@@ -93,7 +93,7 @@ function mergeKeys(
 
 type Trusted = { readonly keys: ReadonlyMap<string, KeyInSet>; readonly trust: KeyTrust };
 
-/** Compares the history's signer, who could have added any key to the history, with the JWKS and the anchor. */
+/** Checks that the history's signer, who could have added any key, is in the JWKS and is the anchor, if these are given. */
 async function anchorHistory(
   history: KeyHistory,
   published: ReadonlyMap<string, KeyInSet> | null,

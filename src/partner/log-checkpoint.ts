@@ -1,6 +1,6 @@
 /**
  * Reads and signs checkpoints of the evidence log (C2SP tlog-checkpoint; decision D13.2). A checkpoint is a signed note
- * with the number of leaves and the root. The log's key makes a plain and a timestamped signature. The time of the
+ * with the number of leaves and the root hash. The log's key makes a plain and a timestamped signature. The time of the
  * timestamped signature is the checkpoint's time.
  */
 
@@ -37,7 +37,7 @@ export type Checkpoint = TreeHead & {
   readonly seconds: number;
 };
 
-/** Signs with the log's Ed25519 key and returns 64 bytes. */
+/** A function that signs with the log's Ed25519 key. The signature has 64 bytes. */
 type SignNote = (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
 
 export type CheckpointSigningKey = { readonly publicKey: Uint8Array; readonly sign: SignNote };
@@ -58,7 +58,7 @@ function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): stri
 }
 
 /**
- * Reads a checkpoint's text (C2SP tlog-checkpoint). A verifier ignores the lines after the third, which belong to the log.
+ * Reads a checkpoint's text (C2SP tlog-checkpoint). The lines after the third are the log's own; a verifier ignores them.
  * @param text the signed text of a note
  * @returns the tree head, or the refusal `PROOF_MALFORMED`
  */
@@ -76,7 +76,7 @@ export function readTreeHead(text: string): TreeHead | Refusal {
 
 /**
  * Signs a checkpoint with a plain and with a timestamped signature, and returns the signed note.
- * @param seconds the time, POSIX seconds
+ * @param seconds the time of signing, POSIX seconds
  * @param key the log's key, as its public half and a function that signs
  */
 export async function signCheckpoint(
@@ -100,14 +100,14 @@ export async function signCheckpoint(
   ]);
 }
 
-/** Reads the time of a timestamped signature; null if it is not a safe integer. */
+/** Reads the time of a timestamped signature; null if the time is missing or not a safe integer. */
 function readTime(signature: Uint8Array<ArrayBuffer>): number | null {
   if (signature.length <= timeBytes) return null;
   const seconds = Number(new DataView(signature.buffer).getBigUint64(0));
   return Number.isSafeInteger(seconds) ? seconds : null;
 }
 
-/** Verifies both signatures of a key and returns the note's time; null if a signature is missing or wrong. */
+/** Verifies a key's plain and timestamped signatures, and returns the signed time; null if one is missing or wrong. */
 async function verifyNoteTime(note: SignedNote, key: VerifierKey): Promise<number | null> {
   const timedId = await keyIdOf(key.name, signatureTypes.timestamped, key.publicKey);
   const of = (keyId: string) =>
@@ -125,7 +125,7 @@ async function verifyNoteTime(note: SignedNote, key: VerifierKey): Promise<numbe
 /**
  * Splits a log's origin. Each log of a service after the first has a number at the end of its origin (decision D13.4).
  * @param origin the first line of a checkpoint, or a key's name
- * @returns the origin of the service's first log, and the number of this log
+ * @returns the origin of the service's first log, and the number of the log with `origin`, from 1
  */
 export function splitLogOrigin(origin: string): { readonly service: string; readonly number: number } {
   const [, service = origin, number = "1"] = /^(.*\/log)\/([2-9]|[1-9][0-9]{1,8})$/.exec(origin) ?? [];
@@ -139,7 +139,7 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
 }
 
 /**
- * Reads a checkpoint and verifies both of its signatures. Signatures of unknown keys are ignored, as the format demands.
+ * Reads a checkpoint and verifies its log's two signatures. Signatures of unknown keys are ignored, as the format demands.
  * The caller checks that the time is not in the future.
  * @param note the whole note
  * @param keys the keys of the logs that are trusted

@@ -30,9 +30,9 @@ export type LogProof =
   | (WrittenProof & { readonly refusal: null; readonly checkpoint: Checkpoint });
 
 export type LogProofOptions = ClockOptions & {
-  /** The keys of the logs that are trusted; `readLogKeys` reads them. */
+  /** The keys of the trusted logs, which `readLogKeys` reads. */
   readonly logKeys: readonly VerifierKey[];
-  /** The largest checkpoint seen of each log. A log that shows another tree of the same size is refused. */
+  /** The largest checkpoint of each log that you have seen. A proof with another tree of the same size is refused. */
   readonly logState?: LogState;
 };
 
@@ -49,7 +49,7 @@ const whyResaved =
 /** The most hashes of a proof: the height of a tree of 2^53 leaves. */
 const maxHashes = 53;
 
-/** Removes the line of opaque data that the format allows. The data must be base64. */
+/** Removes the optional line `extra`, whose data a verifier ignores. The data must be base64. */
 function removeExtraLine(lines: readonly string[]): readonly string[] | Refusal {
   const [first = ""] = lines;
   if (!first.startsWith("extra ")) return lines;
@@ -100,7 +100,7 @@ function isWellFormed(text: string): boolean {
   return !(written instanceof Refusal) && !(readNote(written.note) instanceof Refusal);
 }
 
-/** Adds the last line feed, which pasting removes. */
+/** Adds the last line feed, which pasting removes, if the proof is well formed with it. */
 function addLastLineFeed(text: string): string {
   return !text.endsWith("\n") && isWellFormed(`${text}\n`) ? `${text}\n` : text;
 }

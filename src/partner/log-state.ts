@@ -9,13 +9,13 @@ import { Refusal, refuse } from "./reasons.ts";
 import { readNote } from "./signed-note.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
-/** A checkpoint that was verified when it was seen. */
+/** A checkpoint that a reader has verified and keeps. */
 export type RememberedCheckpoint = TreeHead & {
   /** The signed note, which proves that the log showed this checkpoint. */
   readonly note: string;
 };
 
-/** The largest checkpoint seen of each log, by its origin. */
+/** The largest checkpoint seen of each log, by the log's origin. */
 export type LogState = ReadonlyMap<string, RememberedCheckpoint>;
 
 const format = "tvs/log-state/v1";
@@ -57,8 +57,8 @@ export function formatLogState(state: LogState): string {
 }
 
 /**
- * Refuses a verified checkpoint if the remembered one has the same size and another root (`LOG_FORKED`). Trees of different
- * sizes are not compared: the comparison needs a consistency proof, which an envelope's proof does not contain.
+ * Refuses a verified checkpoint (`LOG_FORKED`) if the log's remembered checkpoint has the same size and another root.
+ * Trees of different sizes are not compared: an envelope's proof lacks the consistency proof that a comparison needs.
  */
 export function findLogFork({ origin, size, root }: TreeHead, state: LogState): Refusal | null {
   const seen = state.get(origin);
@@ -67,7 +67,7 @@ export function findLogFork({ origin, size, root }: TreeHead, state: LogState): 
 }
 
 /**
- * Remembers a checkpoint if it is larger than the remembered one of its log.
+ * Adds a checkpoint to the state if it is larger than the log's remembered checkpoint.
  * @param checkpoint a verified checkpoint that `findLogFork` accepted
  * @param note the checkpoint's signed note
  * @returns the new state, or the given state if the log has not grown

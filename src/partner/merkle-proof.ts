@@ -1,6 +1,6 @@
 /**
  * Verifies proofs in a Merkle tree (RFC 6962 section 2.1). An inclusion proof shows that a tree has a leaf, a consistency
- * proof that a tree begins with an older tree. A proof is read from its end: the last hash is that of a child of the root.
+ * proof that a tree begins with an older tree. A proof is read from its end: the last hash belongs to a child of the root.
  * Sizes go up to 2^53, so JavaScript's 32-bit operations are not used on sizes.
  */
 
@@ -58,7 +58,7 @@ function leftOf(size: number): number {
 }
 
 /**
- * Computes the root from a leaf and its inclusion proof (RFC 6962 section 2.1.1). A tree with this root has the leaf.
+ * Computes the root from a leaf and its inclusion proof (RFC 6962 section 2.1.1). A tree with this root contains the leaf.
  * @returns null if the index is outside the tree, or the proof has too few or too many hashes
  */
 export async function rootOfInclusionProof(proof: InclusionProof): Promise<Hash | null> {
@@ -120,7 +120,7 @@ async function rootsOf(
  * Checks that the larger tree begins with all leaves of the smaller tree (RFC 6962 section 2.1.2). Trees of the same size
  * are consistent if their roots are equal and the proof has no hashes.
  */
-export async function isConsistent(proof: ConsistencyProof): Promise<boolean> {
+export async function isConsistencyProven(proof: ConsistencyProof): Promise<boolean> {
   const { from, to, fromRoot, toRoot } = proof;
   if (from < 1 || from > to) return false;
   const roots = await rootsOf(proof, fromRoot);

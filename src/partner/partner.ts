@@ -1,6 +1,6 @@
 /**
- * The package `tvs-partner`, also served at `/v1/inter-agency/verify.mjs` (decision D14.1). Everything that is not listed
- * here may change without notice.
+ * The package `tvs-partner`, also served at `/v1/inter-agency/verify.mjs` (decision D14.1). What this file does not export
+ * can change without notice.
  *
  * The package runs wherever there is WebCrypto: Node 20 and later, Bun, Deno, and browsers in secure contexts. The
  * verifier does not throw for bad input: it returns a stable code (`refusalReasons`, `webhookRefusalReasons`). The client
@@ -15,7 +15,7 @@
  * ```
  */
 
-export { describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
+export { describeAge, describeAnswer, describeSignedStatement } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
   EventFilter,

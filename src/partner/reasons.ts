@@ -41,7 +41,7 @@ export type Warning = keyof typeof warnings;
 
 export type RefusalReason = keyof typeof refusalReasons;
 
-/** A reason and a detail that repeats no unsigned content. Refusal is a class, so parsed JSON cannot look like one. */
+/** A reason and a detail that repeats no unsigned content. It is a class, so parsed JSON is never taken for a refusal. */
 export class Refusal {
   readonly reason: RefusalReason;
   readonly detail: string;

@@ -1,7 +1,7 @@
 /** Checks RSA public keys (JSON Web Keys, RFC 7517, RFC 7518 section 6.3), and verifies signatures with them. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
-import { cacheImportedKeys, toHex } from "./bytes.ts";
+import { createKeyImporter, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
@@ -20,9 +20,9 @@ type RsaPublicJwk = {
 export type VettedRsaKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
 
 const minModulusBits = 2048;
-/** A larger key would only cost time: the service's keys have at most 4096 bits. */
+/** A larger key is refused, because it would only cost time: the service's keys have at most 4096 bits. */
 const maxModulusBits = 8192;
-/** Some browsers' WebCrypto refuses a longer exponent. */
+/** A key with a longer exponent is refused, because some browsers' WebCrypto cannot use it. */
 const maxExponentBytes = 4;
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
@@ -90,7 +90,7 @@ export function isThumbprint(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** Computes a key's RFC 7638 thumbprint, which is the service's key id: a JWK can state any other `kid`. */
+/** Computes a key's RFC 7638 thumbprint, which is the key's id in the service: a JWK could state another `kid`. */
 export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
   const members = new TextEncoder().encode(JSON.stringify({ e, kty: "RSA", n }));
   return encodeBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
@@ -122,7 +122,7 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
 
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-const importOnce = cacheImportedKeys(({ n, e }: RsaPublicJwk) =>
+const importOnce = createKeyImporter(({ n, e }: RsaPublicJwk) =>
   crypto.subtle.importKey("jwk", { kty: "RSA", n, e }, algorithm, false, ["verify"]),
 );
 

@@ -6,7 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { cacheImportedKeys, concatenateBytes, fromHex, toHex } from "./bytes.ts";
+import { concatenateBytes, createKeyImporter, fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -16,7 +16,7 @@ export const signatureTypes = { plain: 0x01, timestamped: 0x04 } as const;
 /** One signature line of a note, not verified. */
 export type NoteSignature = {
   readonly name: string;
-  /** The key's id, eight lower-case hex digits. Each key of a name has another id for each type of signature. */
+  /** The key's id, eight lower-case hex digits. A key has one id for each type of signature. */
   readonly keyId: string;
   /** The bytes after the id: 64 bytes of signature, preceded by 8 bytes of time in a timestamped signature. */
   readonly signature: Uint8Array<ArrayBuffer>;
@@ -40,9 +40,9 @@ export type VerifierKey = {
 const publicKeyBytes = 32;
 const keyIdBytes = 4;
 
-/** The most signatures that are read; the format requires a reader to accept at least sixteen. */
+/** A note with more signatures is refused. The format requires a reader to accept at least sixteen. */
 const maxSignatures = 64;
-/** The longest note (in characters) that is read. Anybody can add signature lines to a note that a reader keeps. */
+/** A note with more characters is refused, because anybody can add signature lines to a note that a reader keeps. */
 const maxNoteCharacters = 64 * 1024;
 
 const signatureLine = /^— (\S+) (\S+)$/u;
@@ -77,7 +77,7 @@ export function formatTimedMessage(text: string, seconds: number): Uint8Array<Ar
 }
 
 /**
- * Writes a note.
+ * Writes a signed note.
  * @param text the signed text with its last line feed
  * @param signatures the signatures, one line for each, in this order
  */
@@ -115,7 +115,7 @@ function readSignatures(text: string): readonly NoteSignature[] | Refusal {
 }
 
 /**
- * Reads a signed note. The caller verifies a signature before using the text.
+ * Reads a signed note. The caller must verify a signature before using the text.
  * @param input the note, or its bytes
  * @returns the parts, or the refusal `PROOF_MALFORMED`
  */
@@ -145,7 +145,7 @@ export async function readVerifierKey(text: string): Promise<VerifierKey | null>
 }
 
 /**
- * Writes a verifier key.
+ * Writes a verifier key (`name+id+key`).
  * @param name the key's name: for a log its origin
  * @param publicKey the Ed25519 key, 32 bytes
  */
@@ -154,7 +154,7 @@ export async function formatVerifierKey(name: string, publicKey: Uint8Array): Pr
   return `${name}+${keyId}+${encodeBase64(Uint8Array.from([signatureTypes.plain, ...publicKey]))}`;
 }
 
-const importOnce = cacheImportedKeys((publicKey: Uint8Array<ArrayBuffer>) =>
+const importOnce = createKeyImporter((publicKey: Uint8Array<ArrayBuffer>) =>
   crypto.subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]),
 );
 

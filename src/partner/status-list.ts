@@ -51,9 +51,9 @@ type StatusQuery = {
 /** The `typ` of a status list, by which no verifier accepts a list as another token (RFC 8725 section 3.11). */
 export const statusListJwsType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
-/** The most entries in a list of the service. Unpacking stops beyond this limit. */
+/** The most entries in a list of the service. Unpacking a longer list stops here, and the list is refused. */
 const maxEntries = 2 ** 20;
-/** The longest list that is read: `maxEntries` bytes that cannot be compressed, in base64url, and the signature. */
+/** A longer list is refused. A list needs at most `maxEntries` incompressible bytes in base64url, and a signature. */
 const maxTokenCharacters = 2 * 1024 * 1024;
 const packedPieceBytes = 1024;
 
@@ -92,7 +92,7 @@ export async function readStatusEntries(
     : unusable("The status list is not packed as it must be, or unpacks to more than a list has places.");
 }
 
-/** Reads the entry at an index, least significant bit first (section 4.1 of the draft); null beyond the list's end. */
+/** Reads the status at index `idx`, least significant bit first (section 4.1 of the draft); null beyond the list's end. */
 export function statusAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
   const byte = bytes[Math.floor((idx * bits) / 8)];
   return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
@@ -141,7 +141,7 @@ async function verifyStatusList(text: string, keys: KeySet): Promise<StatusList 
   return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
-/** Verified lists by key set and text, so that a list is verified only once for a million envelopes. */
+/** Verified lists by key set and text, so that each list is verified only once, also for a million envelopes. */
 const verifiedLists = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
 const maxVerifiedLists = 64;
 
@@ -199,7 +199,7 @@ export function findStatus(claim: StatusClaim, lists: readonly (StatusList | Ref
   const value = statusAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatUnixSeconds(list.issuedAtSeconds);
-  // The service signs a yes only if no withdrawal applies, so a withdrawal in an older list ended before the signature.
+  // The service signs a yes only while it is not withdrawn, so an older list's withdrawal had ended before the signing.
   const isBefore = list.issuedAtSeconds < query.signedSeconds - query.toleranceSeconds;
   if (value !== 0 && isBefore && query.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);

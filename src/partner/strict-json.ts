@@ -1,7 +1,7 @@
 /**
  * Reads strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): a text that two parsers could read differently is refused.
  * Refused are duplicate members (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes that are not
- * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, over `maxJsonValues` values.
+ * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, and too many values.
  */
 
 import { Refusal, type RefusalReason, refuse } from "./reasons.ts";
@@ -10,11 +10,11 @@ import { Refusal, type RefusalReason, refuse } from "./reasons.ts";
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [member: string]: JsonValue };
 
-export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8" | "INPUT_TOO_LARGE">;
+export type JsonErrorCode = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8" | "INPUT_TOO_LARGE">;
 
 /** The deepest nesting that is read. An envelope has about six levels, and a profile may add a few. */
 export const maxJsonDepth = 32;
-/** The most values of a text, about those of 40,000 envelopes. A value of 2 characters can take 40 bytes in memory. */
+/** The most values of a text, about as many as 40,000 envelopes have. A value of 2 characters can take 40 bytes. */
 export const maxJsonValues = 2_000_000;
 
 /** The longest text (in characters) that cannot exhaust the memory, whatever its content. */
@@ -22,10 +22,10 @@ const harmlessLength = 1024 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Matches an escaped surrogate. Strings are checked one by one only if a text has one or is not well formed. */
+/** Matches an escaped surrogate. Only the strings of a text with a match, or of an ill-formed text, are checked. */
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
-type Census = { members: number; readonly checkStrings: boolean; problem: JsonReason | null };
+type Census = { members: number; readonly checkStrings: boolean; problem: JsonErrorCode | null };
 
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -55,7 +55,7 @@ function endOfString(text: string, from: number): number {
 
 /**
  * Counts the members (strings before a colon) of a text, and refuses too deep or too many values before parsing: sixty
- * megabytes of brackets would take gigabytes. The count is wrong for a text that the parser refuses afterwards.
+ * megabytes of brackets would take gigabytes of memory. The count is wrong for a text that the parser refuses afterwards.
  */
 function outlineJson(text: string): number | Refusal {
   let [members, values, depth] = [0, 0, 0];
@@ -84,7 +84,7 @@ function surveyString(text: string, census: Census): void {
 
 function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Census): void {
   if (depth >= maxJsonDepth) {
-    // Members below this depth are not counted, and would be reported as duplicates: this reason has priority.
+    // Deeper members are not counted and would be reported as duplicates, so `JSON_TOO_DEEP` has priority.
     census.problem = "JSON_TOO_DEEP";
   } else if (Array.isArray(value)) {
     for (const item of value) survey(item, depth + 1, census);
@@ -100,7 +100,7 @@ function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Ce
 function survey(value: JsonValue, depth: number, census: Census): void {
   if (typeof value === "string") surveyString(value, census);
   else if (typeof value === "number") {
-    // A number beyond 2^53, or infinity, is not exactly the number that was written.
+    // A number of 2^53 or more, or infinity, can differ from the number in the text.
     if (Math.abs(value) > Number.MAX_SAFE_INTEGER) census.problem ??= "JSON_NUMBER_RANGE";
   } else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
 }
@@ -117,7 +117,7 @@ function parse(text: string): JsonValue | Refusal {
  * Reads one JSON text strictly. The runtime's parser keeps only the last of several members with one name, so a text has a
  * duplicate exactly when it writes more members than the parsed value holds.
  * @param input the text, or its bytes in UTF-8
- * @returns the value, or a refusal with a {@link JsonReason}; it never throws
+ * @returns the value, or a refusal with a {@link JsonErrorCode}; it never throws
  */
 export function readStrictJson(input: string | Uint8Array): JsonValue | Refusal {
   const text = typeof input === "string" ? input : decodeUtf8(input);

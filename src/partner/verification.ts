@@ -1,4 +1,4 @@
-/** The outcome of verifying an envelope or statement, and the functions that build it check by check. */
+/** The outcome of verifying an envelope or statement, and the functions that build the outcome check by check. */
 
 import type { EligibilityResult, SignedStatement, StatementRow } from "./contract.ts";
 import { formatUnixSeconds } from "./date-time.ts";
@@ -12,7 +12,7 @@ export type ClockOptions = {
   readonly clockToleranceSeconds?: number;
 };
 
-/** Reads the time of a verification and the tolerance, in seconds. @throws TypeError if one of them is wrong */
+/** Reads the time of a verification and the tolerance, in seconds. @throws TypeError if either is wrong */
 export function readClockOptions({ now = new Date(), clockToleranceSeconds = 60 }: ClockOptions) {
   if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
@@ -38,7 +38,7 @@ export const checkNames = [
 ] as const;
 export type CheckName = (typeof checkNames)[number];
 
-/** The outcome of one check. `ok` is null if the check does not apply or was not reached. */
+/** The outcome of one check. `ok` is null if the check does not apply, or an earlier check failed. */
 export type Check = { readonly name: CheckName; readonly ok: boolean | null; readonly detail: string };
 
 /** Why the keys of a verification are trusted to be the service's keys. */
@@ -59,9 +59,9 @@ export type LogEvidence = {
   readonly index: number;
   /** The number of entries in the log at the checkpoint. */
   readonly size: number;
-  /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed by then. */
+  /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed at that time. */
   readonly checkpointAt: string | null;
-  /** Whether the checkpoint is older than the compromise of the key: the envelope is then still accepted. */
+  /** Whether the checkpoint is older than the key's compromise, so that the envelope is still accepted. */
   readonly precedesCompromise: boolean;
 };
 
@@ -81,7 +81,7 @@ export type AnswerAge = {
 /** The signed URI of a status list, and the envelope's index in that list (Token Status List, section 6.1). */
 export type StatusClaim = { readonly uri: string; readonly idx: number };
 
-/** The status that a status list gives an envelope. */
+/** The status of an envelope in a status list. */
 export type ListedStatus = StatusClaim & {
   /** When the list was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly signedAt: string | null;
@@ -90,7 +90,7 @@ export type ListedStatus = StatusClaim & {
 
 /**
  * The outcome of a verification. The signed values, `verificationId` to `result`, are null unless the signature is valid,
- * and its key was in use and not compromised. A later failure leaves them set. `kid` and `claimedIssuer` are unverified.
+ * and its key was in use and not compromised. They remain if a later check fails. `kid` and `claimedIssuer` are unverified.
  */
 export type Verification = {
   readonly valid: boolean;
@@ -107,7 +107,7 @@ export type Verification = {
   readonly result: EligibilityResult | null;
   /** The answer's age; null unless the envelope is valid. */
   readonly age: AnswerAge | null;
-  /** Another issuer that the envelope names, if `reason` is `KID_UNKNOWN`; else null. Anybody can write this name. */
+  /** If `reason` is `KID_UNKNOWN`, the unexpected issuer that the envelope names, unverified; null in all other cases. */
   readonly claimedIssuer: string | null;
   /** Why the keys are trusted; null if the check `keySet` did not pass. */
   readonly trust: KeyTrust | null;
@@ -151,7 +151,7 @@ export type SharedClaims = {
 };
 
 const noFindings = { kid: null, age: null, claimedIssuer: null, trust: null, log: null, statusList: null };
-/** The values that the checks have found. A value is null until its check has passed. */
+/** The values that the checks have found so far. A value that no check has found is null; `warnings` is then empty. */
 type Findings = { -readonly [member in keyof typeof noFindings]: Verification[member] } & {
   claims: SharedClaims | null;
   warnings: readonly Warning[];
@@ -168,16 +168,16 @@ export function skippedCheck(detail: string): CheckOutcome {
   return { ok: null, detail };
 }
 
-/** The error that ends the checks of {@link runVerificationChecks}. */
+/** The error by which a failed check ends {@link runVerificationChecks}. */
 const checkFailed = new Error("a check has failed");
 
-/** A verification in progress. If a check fails, the methods throw, and {@link runVerificationChecks} ends it. */
+/** A verification in progress. If a check fails, the methods throw, and {@link runVerificationChecks} returns. */
 export class CheckList {
   readonly found: Findings = { ...noFindings, claims: null, warnings: noWarnings };
   readonly #outcomes = new Map<CheckName, Omit<Check, "name">>();
   #reason: RefusalReason | null = null;
 
-  /** Returns what a check has read, and records `outcome`, if it is given, as the outcome of the check. */
+  /** Returns the value that a check has read, and records the check's `outcome`, if given. A refusal fails the check. */
   read<T>(name: CheckName, value: T | Refusal, outcome?: CheckOutcome): T {
     if (value instanceof Refusal) {
       this.refuse(name, value);
@@ -187,7 +187,7 @@ export class CheckList {
     return value;
   }
 
-  /** Records the outcome of a check. */
+  /** Records the outcome of a check. A refusal fails the check. */
   add(name: CheckName, outcome: CheckOutcome | Refusal): void {
     this.#outcomes.set(name, this.read(name, outcome));
   }

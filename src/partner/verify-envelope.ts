@@ -5,7 +5,7 @@ import {
   type Claims,
   findEnvelopeDifference,
   readClaimedIssuer,
-  readClaims,
+  readEnvelopeClaims,
   readIssuedAt,
   readUnsignedMembers,
 } from "./claims.ts";
@@ -47,7 +47,7 @@ type Signed = {
   readonly issuedAt: number;
   /** The key id in the header. */
   readonly kid: string;
-  /** The verified status lists, and the refusals of the others; null if no list was given. */
+  /** Each given status list, or its refusal; null if the caller gave no status lists. */
   readonly lists: readonly (StatusList | Refusal)[] | null;
 };
 
@@ -91,7 +91,7 @@ export function splitReceivedJws(text: string): CompactJws | Refusal {
   return (/[^\w-]/.test(jws.protectedHeader) ? findTextDamage(text) : null) ?? jws;
 }
 
-/** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. `outer` is null for a bare JWS. */
+/** Splits an envelope, or a bare JWS, into the JWS and the unsigned members (`outer`), which are null for a bare JWS. */
 function readForm(input: string | JsonValue) {
   const given = readJsonOrJws(input);
   if (given instanceof Refusal) return given;
@@ -122,7 +122,7 @@ export function readHeaderOfType(own: string | null, protectedHeader: string): J
   return [keyHistoryJwsType, statusListJwsType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
-/** Finds the key of a header. For an unknown key, `claimedIssuer` names the other issuer that the payload claims. */
+/** Finds a header's key. If the key is unknown, records as `claimedIssuer` the unexpected issuer of the payload. */
 function findKey(list: CheckList, kid: string, payload: Uint8Array, options: VerifyOptions) {
   const key = options.keys.keys.get(kid);
   if (key !== undefined) return key;
@@ -156,7 +156,7 @@ function checkKey(list: CheckList, { window }: KeyInSet, issuedAt: number, logge
 
 /**
  * Runs the checks from `header` to `window`. The key is checked before the claims: a key's thief can sign any claim.
- * @param own as for {@link readHeaderOfType}
+ * @param own the `typ` to require; null for envelopes
  */
 export async function checkSignatureAndKey(
   list: CheckList,
@@ -192,7 +192,7 @@ function checkTime(claims: SharedClaims, options: VerifyOptions): CheckOutcome |
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : outcomes.time;
 }
 
-/** Records the claims, and compares issuer, audience and times with those that the caller expects. */
+/** Records the claims, and compares issuer, audience and times with the caller's options. */
 export function checkExpectedClaims(list: CheckList, claims: SharedClaims, options: VerifyOptions): void {
   list.found.claims = claims;
   list.add("claims", outcomes.claims);
@@ -254,7 +254,7 @@ export async function verifyEnvelope(
     const { jws, outer } = list.read("form", readForm(input));
     list.add("form", outer === null ? outcomes.bare : outcomes.envelope);
     const { payload, issuedAt, kid, lists } = await checkSignatureAndKey(list, jws, options, null);
-    const claims = list.read("claims", readClaims(payload, issuedAt));
+    const claims = list.read("claims", readEnvelopeClaims(payload, issuedAt));
     checkExpectedClaims(list, claims, options);
     const difference = outer === null ? outcomes.noOuter : findEnvelopeDifference(outer, claims, kid);
     list.add("outer", difference ?? outcomes.outer);

@@ -1,10 +1,10 @@
-/** Verifies one signed statement over a list offline (decision D16.2). */
+/** Verifies offline one statement, which is a signed answer about a list of teachers (decision D16.2). */
 
 import { decodeBase64Hash } from "./base64.ts";
 import { formatCanonicalJson } from "./canonical-json.ts";
 import {
   allowNull,
-  findFirstDifference,
+  findJsonDifference,
   findSharedMemberDifference,
   isBoolean,
   isInteger,
@@ -40,14 +40,14 @@ const outcomes = {
   noPlace: skippedCheck("A statement names no places in status lists."),
 };
 
-type StatementForm = {
+type ParsedStatement = {
   readonly jws: CompactJws;
   /** The whole object, unsigned members included. */
   readonly given: JsonObject;
   readonly rows: readonly StatementRow[];
 };
 
-/** The most rows of a statement of the service. */
+/** The service signs at most this many rows; a statement with more rows is refused. */
 const maxRows = 2_000;
 
 const rowRule = isObjectOf({
@@ -83,7 +83,7 @@ function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
 }
 
 /** Splits a statement (a text, or a value of `readStrictJson`) into its JWS and its rows. No signature is verified. */
-export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
+export function parseStatement(input: string | JsonValue): ParsedStatement | Refusal {
   const given = readJsonOrJws(input);
   if (given instanceof Refusal) return given;
   if (!isStatement(given)) return refuseNonEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
@@ -96,7 +96,7 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   return rows instanceof Refusal ? rows : { jws, given, rows };
 }
 
-/** A statement's claims. Their types are checked; issuer, audience and times are compared later. */
+/** A statement's claims, with checked types. Issuer, audience and times are not yet compared with the caller's options. */
 type StatementClaims = SharedClaims & Omit<StatementContent, "rows"> & { readonly rowsRoot: Uint8Array };
 
 const isCount = (value: JsonValue | undefined) => isInteger(value) && Number(value) >= 0;
@@ -135,13 +135,13 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   };
 }
 
-async function rootOfRows({ rows }: StatementForm): Promise<Uint8Array> {
+async function rootOfRows({ rows }: ParsedStatement): Promise<Uint8Array> {
   return rootOfLeaves(await Promise.all(rows.map(leafHashOfRow)));
 }
 
-/** Compares the rows (by the `root` over them) and unsigned members with the claims; `kid` is the header's key id. */
+/** Compares the rows (by their `root`) and the unsigned members with the claims; `kid` is the key id in the JWS header. */
 function findDifference(
-  { given, rows }: StatementForm,
+  { given, rows }: ParsedStatement,
   claims: StatementClaims,
   root: Uint8Array,
   kid: string,
@@ -151,7 +151,7 @@ function findDifference(
   const isAll = rows.length === summary.listed;
   if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
   for (const [member, signed] of Object.entries({ purpose, policyVersion, list, summary })) {
-    const path = findFirstDifference(signed as unknown as JsonValue, given[member], member);
+    const path = findJsonDifference(signed as unknown as JsonValue, given[member], member);
     if (path !== null)
       return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${path} differs from the signed one.`);
   }
@@ -179,7 +179,7 @@ export async function verifyStatement(
   assertVerifyOptions(options);
   let statement: StatementContent | null = null;
   const verification = await runVerificationChecks(async (list) => {
-    const form = list.read("form", readStatementForm(input), outcomes.form);
+    const form = list.read("form", parseStatement(input), outcomes.form);
     const root = await rootOfRows(form);
     const { payload, issuedAt, kid } = await checkSignatureAndKey(list, form.jws, options, statementJwsType);
     const claims = list.read("claims", readStatementClaims(payload, issuedAt));
@@ -197,10 +197,10 @@ export async function verifyStatement(
  * Compares the rows and the unsigned members of a statement with its claims, after the caller has verified the signature.
  * @param signed the claims of the statement's JWS
  * @param kid the key id in the header of the JWS
- * @returns the first difference, or null if all agree
+ * @returns the first difference; null if rows and members are the signed ones
  */
 export async function findStatementDifference(input: JsonValue, signed: JsonObject, kid: string) {
-  const form = readStatementForm(input);
+  const form = parseStatement(input);
   if (form instanceof Refusal) return form;
   const claims = readStatementClaims(signed, Number(signed.iat));
   if (claims instanceof Refusal) return claims;

@@ -5,7 +5,7 @@ import type { WebhookEvent } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
 
-/** Every reason for refusing a delivery. The names are stable. */
+/** Every reason for refusing a webhook delivery. The names are stable. */
 export const webhookRefusalReasons = {
   SIGNATURE_HEADER_MALFORMED: "The X-AGENCY-Signature header is not t=<unix_seconds>,v1=<hex>.",
   SIGNATURE_MISMATCH: "The signature was not made with this secret over this body.",
@@ -55,7 +55,7 @@ const headerPattern = /^t=(0|[1-9]\d{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64
 const contractToleranceSeconds = 300;
 const utf8 = new TextEncoder();
 
-/** Whether each signature is the HMAC-SHA256 of `<t>.<rawBody>`, with `t` as the header writes it. */
+/** Checks for each signature whether it is the HMAC-SHA256 of `<t>.<rawBody>`, with `t` as the header writes it. */
 async function areSigned(
   secret: string,
   timestamp: string,

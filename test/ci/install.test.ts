@@ -183,7 +183,7 @@ test("the units of backup and import have the same hardening as the service's un
   }
 });
 
-test("tvs serve accepts every setting of tvs.env, and tvs.env says how a proxy deletes Client-Cert", () => {
+test("tvs serve accepts every setting of tvs.env, and tvs.env says how a proxy deletes the header Client-Cert", () => {
   const text = textOf("tvs.env");
   const pairs = text.split("\n").filter((line) => /^#?TVS_\w+=./.test(line));
   const environment = Object.fromEntries(pairs.map((line) => line.replace("#", "").split(/=(.*)/)));

@@ -13,7 +13,7 @@ const bunPath = Object.keys(lock.packages).find(
   (path) => path !== "" && process.execPath.endsWith(`${path}/bin/bun`),
 ) as string;
 
-test("the lock file has a checksum for every package, also for other platforms, and has no registry URL", () => {
+test("the lock file has a checksum for every package of every platform, and has no registry URL", () => {
   const packages = Object.entries(lock.packages).filter(([path]) => path !== "");
   expect(packages.length).toBeGreaterThan(200);
   const unchecked = packages.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));

@@ -6,7 +6,7 @@ import {
   certificateStatuses,
   notFoundResult,
   type Purpose,
-  reasons as published,
+  ineligibilityReasons as published,
   teacherSources,
 } from "../../src/partner/contract.ts";
 import { aStoredTeacher } from "../harness/samples.ts";

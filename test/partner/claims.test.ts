@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import {
-  findFirstDifference,
+  findJsonDifference,
   findResultProblem,
   isSameSecond,
   readClaimedIssuer,
-  readClaims,
+  readEnvelopeClaims,
   readIssuedAt,
   readUnsignedMembers,
   verificationPageOfIssuer,
@@ -71,11 +71,11 @@ const payload = { iss: "https://a.example", aud: "board", sub: "id", iat: 7, res
 const [issuer, audience, verificationId] = ["https://a.example", "board", "id"];
 const texts = { issuer, audience, verificationId, issuedAtSeconds: 7, result };
 
-test("readClaims returns the claims with their time limits and their index in a status list", () => {
+test("readEnvelopeClaims returns the claims with their time limits and their index in a status list", () => {
   const none = { expiresSeconds: null, notBeforeSeconds: null, status: null };
-  expect(readClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
+  expect(readEnvelopeClaims(payload, 7)).toEqual({ ...texts, ...none } as never);
   const status = { status_list: { idx: 0, uri: "u", ttl: 1 } };
-  expect(readClaims({ ...payload, exp: 9, nbf: 8.5, status }, 7)).toEqual({
+  expect(readEnvelopeClaims({ ...payload, exp: 9, nbf: 8.5, status }, 7)).toEqual({
     ...texts,
     ...{ expiresSeconds: 9, notBeforeSeconds: 8.5, status: { idx: 0, uri: "u" } },
   } as never);
@@ -100,7 +100,7 @@ test.each<[reason: string, detail: string, ...claims: JsonObject[]]>([
     ...[null, ...places, { idx: 1, uri: 7 }].map((status_list) => ({ status: { status_list } })),
   ],
 ])("wrong signed claims are refused as %s: %s", (reason, detail, ...changes) => {
-  const found = changes.map((claims) => readClaims({ ...payload, ...claims }, 7));
+  const found = changes.map((claims) => readEnvelopeClaims({ ...payload, ...claims }, 7));
   expect(found).toMatchObject(changes.map(() => ({ reason, detail })) as never);
 });
 
@@ -162,9 +162,9 @@ test.each<[signed: string, outer: JsonValue, place: string | null]>([
   // Every object inherits `__proto__`, and the inherited value looks like an empty object.
   ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
 ])(
-  "findFirstDifference compares the signed %s with the unsigned %j, and returns %p",
+  "findJsonDifference compares the signed %s with the unsigned %j, and returns %p",
   (signed, outer, place) => {
-    expect(findFirstDifference(JSON.parse(signed), outer, "result")).toBe(place);
+    expect(findJsonDifference(JSON.parse(signed), outer, "result")).toBe(place);
   },
 );
 

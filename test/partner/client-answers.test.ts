@@ -52,7 +52,7 @@ test("the client refuses a genuine answer about another teacher", async () => {
   expect(await codeOf(client.lookUpByNin(knownTeacher.nin))).toBe("answered");
 });
 
-test("the client accepts a registration number in any spelling", async () => {
+test("the client accepts an answer if the asked registration number differs only in case and white space", async () => {
   const { client } = createTestClient(world);
   const identifier = { regNo: ` ${knownTeacher.regNo.toLowerCase()} ` };
   expect(await codeOf(client.checkEligibility({ ...check, identifier }))).toBe("answered");
@@ -60,7 +60,7 @@ test("the client accepts a registration number in any spelling", async () => {
   expect(await codeOf(client.lookUpByTId(404))).toBe("answered");
 });
 
-test("the client refuses a batch with envelopes in another order, or with one envelope twice", async () => {
+test("the client refuses a batch whose envelopes are not in the order of the items, or that has one envelope twice", async () => {
   const changed = (items: (typeof known)[], change: (results: unknown[]) => unknown[]) =>
     codeOf(
       clientBehind(async () => {
@@ -140,7 +140,7 @@ const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
   );
 };
 
-test("the client accepts a statement row without a number only if the row is about an unknown teacher", async () => {
+test("the client accepts a statement row without teacher id and registration number only for an unknown teacher", async () => {
   for (const asked of [{ tId: knownTeacher.tId }, { regNo: knownTeacher.regNo }, { nin: knownTeacher.nin }]) {
     expect(await mismatch({}, asked)).toBeNull();
     for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])

@@ -99,7 +99,7 @@ test("the client fetches each event once, and reads and changes a watch list", a
   expect(await failure(gone)).toMatchObject({ code: "EVENTS_GONE", status: 410, attempts: 1 });
 });
 
-test("the client makes every call of the contract", async () => {
+test("the client's lookups, batch, public lookup and health call get the service's answers", async () => {
   const { client, of } = aClient();
   for (const call of [
     client.lookUpByRegNo(knownTeacher.regNo),
@@ -144,7 +144,7 @@ test("the client fetches the keys again after five seconds if the fetched keys a
   expect(of("jwks.json")).toHaveLength(2);
 });
 
-test("the client returns no answer that does not verify", async () => {
+test("the client throws ENVELOPE_REFUSED if an answer does not verify", async () => {
   const { client } = aClient({ verify: { issuer, audience: "somebody-else" } });
   const error = await failure(client.checkBatch([check]));
   expect(error).toMatchObject({ code: "ENVELOPE_REFUSED", status: 200 });
@@ -153,7 +153,7 @@ test("the client returns no answer that does not verify", async () => {
   expect(error.verifications.map(({ reason }) => reason)).toEqual(["AUDIENCE_MISMATCH"]);
 });
 
-test("the client returns answers with the verification null if the option verify is missing", async () => {
+test("the client returns answers whose verification is null if the option verify is missing", async () => {
   const { client } = aClient({ verify: null });
   expect(await client.lookUpByTId(knownTeacher.tId)).toMatchObject({
     verification: null,

@@ -70,18 +70,21 @@ test("a signature that mail has folded gives one refusal, and the whole signatur
   expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
 });
 
-test.each(["le", "be"] as const)("a key set, a history and a pack are read in UTF-16%s", async (order) => {
-  const set = await createKeySet({
-    jwks: utf16(`\uFEFF${jwks}`, order),
-    keyHistory: utf16(`\uFEFF${keyHistory}`, order),
-    issuer,
-  });
-  expect(set.refusal).toBeNull();
-  expect((await createKeySet({ jwks: utf16(jwks, order) })).refusal).toBeNull();
-  const pack = offlinePack(keyHistory, []);
-  expect(readOfflinePack(utf16(`\uFEFF${pack}`, order))).toEqual(readOfflinePack(pack));
-  expect(readOfflinePack(`\uFEFF${pack}`)).toEqual(readOfflinePack(pack));
-});
+test.each(["le", "be"] as const)(
+  "a key set, a key history and an offline pack are read in UTF-16%s",
+  async (order) => {
+    const set = await createKeySet({
+      jwks: utf16(`\uFEFF${jwks}`, order),
+      keyHistory: utf16(`\uFEFF${keyHistory}`, order),
+      issuer,
+    });
+    expect(set.refusal).toBeNull();
+    expect((await createKeySet({ jwks: utf16(jwks, order) })).refusal).toBeNull();
+    const pack = offlinePack(keyHistory, []);
+    expect(readOfflinePack(utf16(`\uFEFF${pack}`, order))).toEqual(readOfflinePack(pack));
+    expect(readOfflinePack(`\uFEFF${pack}`)).toEqual(readOfflinePack(pack));
+  },
+);
 
 const logKeys = (await readLogKeys(vkey(log))) as readonly VerifierKey[];
 const proof = honestProof("genuine", "before");

@@ -68,7 +68,7 @@ test("a key history with a private key, or with one key twice, is refused", asyn
   } as never);
 });
 
-test("a key in the key history needs only the time of its state", async () => {
+test("a key in the key history must have the time of its current state, and needs no other time", async () => {
   const none = { activatedAt: null, retiredAt: null, compromisedSince: null };
   for (const [state, time] of Object.entries({
     pending: null,

@@ -32,7 +32,7 @@ test("trust.basis is jwks for a JWKS alone, and for a JWKS that contains the key
   expect(keySetDetail(both)).toBe("No key of the set is forbidden.");
 });
 
-test("the trust in a key history alone names the history's signer and time", async () => {
+test("verification.trust names a key history's signer and time of signing if there is no JWKS", async () => {
   const alone = await verifyWith({ keyHistory: read("history.jose") });
   expect(alone).toMatchObject({
     valid: true,
@@ -81,7 +81,7 @@ test("the key history's signer must be the anchor's key and be in the JWKS, if b
   expect((await verifyWith(old)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
 });
 
-test("a key that only the JWKS has is not accepted if an anchor is given", async () => {
+test("if an anchor is given, createKeySet leaves out a key that only the JWKS has", async () => {
   const set = JSON.parse(read("jwks.json").toString());
   set.keys.push(keys.stranger.jwk);
   const sources = { jwks: JSON.stringify(set), keyHistory: read("history.jose") };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
-  isConsistent,
+  isConsistencyProven,
   isSameHash,
   leafHashOfAttestation,
   rootOfInclusionProof,
@@ -71,7 +71,7 @@ test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
 ])(
   "a consistency proof from a tree of %i leaves is accepted or refused as RFC 6962 says",
   async (from, fromRoot, hashes, isGood) => {
-    expect(await isConsistent({ from, to: 7, fromRoot, toRoot: root7, hashes })).toBe(isGood);
+    expect(await isConsistencyProven({ from, to: 7, fromRoot, toRoot: root7, hashes })).toBe(isGood);
   },
 );
 
@@ -86,7 +86,7 @@ test("a consistency proof from a larger to a smaller tree is refused, even if it
     asHash(leaves.slice(2, 5).reduce((node, left) => mth([left, node]), inner));
   const [smaller, larger] = [leaves[0] as Buffer, mth(leaves.slice(0, 2))];
   const proof = { fromRoot: around(smaller), toRoot: around(larger), hashes: [a, b, c, d, e] };
-  expect(await isConsistent({ from: 8, to: 7, ...proof })).toBe(false);
+  expect(await isConsistencyProven({ from: 8, to: 7, ...proof })).toBe(false);
 });
 
 test("rootOfLeaves computes the roots of RFC 6962", async () => {

@@ -5,8 +5,8 @@ test("the partners' package exports exactly the values in this test's list", () 
   // biome-ignore format: a list reads better in rows
   expect(Object.keys(partner).sort()).toEqual([
     "ClientError", "Refusal", "clientErrorCodes", "createClient", "createKeySet", "describeAge",
-    "describeAnswer", "describeStatement", "formatLogState", "isStatement", "openLogProof", "readEnvelopes",
-    "readLogKeys", "readLogState", "readOfflinePack", "readStrictJson", "refusalReasons",
+    "describeAnswer", "describeSignedStatement", "formatLogState", "isStatement", "openLogProof",
+    "readEnvelopes", "readLogKeys", "readLogState", "readOfflinePack", "readStrictJson", "refusalReasons",
     "rememberCheckpoint", "verifyEnvelope", "verifyStatement", "verifyWebhook", "warnings",
     "webhookRefusalReasons",
   ]);

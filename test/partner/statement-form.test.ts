@@ -3,7 +3,7 @@ import { formatCanonicalJson } from "../../src/partner/canonical-json.ts";
 import type { StatementRow } from "../../src/partner/contract.ts";
 import { isStatement } from "../../src/partner/jws.ts";
 import type { JsonValue } from "../../src/partner/strict-json.ts";
-import { leafHashOfRow, readStatementForm } from "../../src/partner/verify-statement.ts";
+import { leafHashOfRow, parseStatement } from "../../src/partner/verify-statement.ts";
 import { leaf } from "../fixtures/rfc6962.ts";
 
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -14,14 +14,14 @@ const row = {
   nameMatches: null,
 };
 
-test("readStatementForm reads every row of a statement, and ignores unknown members", () => {
+test("parseStatement reads every row of a statement, and ignores unknown members", () => {
   const rows = [
     row,
     { ...row, tId: null, regNo: null, eligible: false, status: "EXPIRED", reasons: ["X"], nameMatches: true },
   ];
   const text = JSON.stringify({ signature, rows, more: 1 });
   for (const given of [{ signature, rows }, ` \n${text}`, `\ufeff${text}`])
-    expect(readStatementForm(given)).toMatchObject({ rows } as never);
+    expect(parseStatement(given)).toMatchObject({ rows } as never);
 });
 
 test.each<Partial<Record<keyof typeof row, JsonValue>>>([
@@ -32,7 +32,7 @@ test.each<Partial<Record<keyof typeof row, JsonValue>>>([
 ])("a statement row with %j is refused", (change) => {
   const bad = { ...row, ...change };
   const rows = { reason: "STATEMENT_MALFORMED", detail: "The row in place 2 is malformed." };
-  expect(readStatementForm({ signature, rows: [row, bad] })).toMatchObject(rows as never);
+  expect(parseStatement({ signature, rows: [row, bad] })).toMatchObject(rows as never);
 });
 
 const noRows = "The rows are no list of 1 to 2000.";
@@ -45,12 +45,12 @@ test.each<[given: JsonValue, detail: string]>([
   [signature, "The rows are missing: the signature alone says nothing of anybody."],
   [{ statementId: "x", rows: [] }, "The member signature is missing or not a text."],
 ])("the statement %j is refused: %s", (given, detail) => {
-  expect(readStatementForm(given)).toMatchObject({ reason: "STATEMENT_MALFORMED", detail } as never);
+  expect(parseStatement(given)).toMatchObject({ reason: "STATEMENT_MALFORMED", detail } as never);
 });
 
 test("a statement may have up to 2,000 rows", () => {
-  expect(readStatementForm({ signature, rows: Array(2000).fill(row) })).toHaveProperty("rows.length", 2000);
-  const more = readStatementForm({ signature, rows: Array(2001).fill(row) });
+  expect(parseStatement({ signature, rows: Array(2000).fill(row) })).toHaveProperty("rows.length", 2000);
+  const more = parseStatement({ signature, rows: Array(2001).fill(row) });
   expect(more).toMatchObject({ detail: noRows } as never);
 });
 
@@ -60,8 +60,8 @@ test.each<[given: string | JsonValue, reason: string]>([
   [{ signature: envelope }, "IS_AN_ENVELOPE"],
   ["hello {}", "NOT_AN_ENVELOPE"],
   [{ statementId: "x", rows: [], signature: "a.b" }, "JWS_MALFORMED"],
-])("readStatementForm refuses %j with %s", (given, reason) => {
-  expect(readStatementForm(given)).toMatchObject({ reason } as never);
+])("parseStatement refuses %j with %s", (given, reason) => {
+  expect(parseStatement(given)).toMatchObject({ reason } as never);
 });
 
 test("isStatement recognises a statement by the type of its JWS or by its members", () => {

@@ -53,7 +53,7 @@ test.each(Object.entries(kinds))(
   },
 );
 
-test("verification without a status list leaves each verdict unchanged, and says that no list was consulted", async () => {
+test("verification without a status list decides by the envelope alone, and says that no list was consulted", async () => {
   expect(all).toHaveLength(21);
   for (const [name, one] of all) {
     const { reason, checks, statusList: found } = await verifyEnvelope(one.input, options);

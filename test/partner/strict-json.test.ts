@@ -3,7 +3,7 @@ import { refuse } from "../../src/partner/reasons.ts";
 import {
   isJsonObject,
   isJsonThoughRefused,
-  type JsonReason,
+  type JsonErrorCode,
   maxJsonDepth,
   readStrictJson,
   sliceJsonMembers,
@@ -17,7 +17,7 @@ function nested(depth: number): string {
 /** The longest text, in characters, that is parsed whatever its content is. */
 const harmlessLength = 1024 * 1024;
 
-const refused: [string, string | Uint8Array, JsonReason][] = [
+const refused: [string, string | Uint8Array, JsonErrorCode][] = [
   ["an empty text", "", "JSON_MALFORMED"],
   ["trailing bytes", "{} {}", "JSON_MALFORMED"],
   ["a trailing comma", "[1,]", "JSON_MALFORMED"],
@@ -100,7 +100,7 @@ test.each([
   ["JSON_MALFORMED", 1, false],
   ["INPUT_NOT_UTF8", 1, false],
   ["INPUT_TOO_LARGE", 1, false],
-] as [JsonReason, number, boolean][])(
+] as [JsonErrorCode, number, boolean][])(
   "isJsonThoughRefused, given the refusal %s of a text of %d characters, returns %p",
   (reason, length, was) => expect(isJsonThoughRefused(" ".repeat(length), refuse(reason))).toBe(was),
 );

@@ -243,13 +243,10 @@ test.each<[own: string | null, typ: string | undefined, reason: string | null]>(
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-])(
-  "readHeaderOfType requires the JWS type %p, reads the type %p, and refuses with %p",
-  (own, typ, reason) => {
-    const header = readHeaderOfType(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
-    expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
-  },
-);
+])("a verifier of the JWS type %p gives a header of the type %p the refusal %p", (own, typ, reason) => {
+  const header = readHeaderOfType(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
+  expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
+});
 
 test("an envelope is undecidable if the cryptography library fails", async () => {
   const failing = spyOn(crypto.subtle, "verify").mockRejectedValue(new DOMException("no hardware"));

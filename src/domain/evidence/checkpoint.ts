@@ -5,7 +5,7 @@
  */
 
 import { signCheckpoint, splitLogOrigin, type TreeHead } from "../../partner/log-checkpoint.ts";
-import { isConsistent, isSameHash } from "../../partner/merkle-proof.ts";
+import { isConsistencyProven, isSameHash } from "../../partner/merkle-proof.ts";
 import type { Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { PinnedCheckpointStore } from "../../store/evidence/pinned-checkpoint.ts";
 import type { Clock } from "../clock.ts";
@@ -245,7 +245,7 @@ async function extendsPinnedTree({ store, pinned }: LogDependencies, { origin, s
     (hash) => new Uint8Array(hash),
   );
   const proof = { from: kept.size, to: size, fromRoot: kept.root, toRoot: root, hashes };
-  if (!(await isConsistent(proof))) throw behindError(`its first ${kept.size} entries are others`);
+  if (!(await isConsistencyProven(proof))) throw behindError(`its first ${kept.size} entries are others`);
   return true;
 }
 

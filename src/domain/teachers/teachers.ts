@@ -4,7 +4,7 @@ import type {
   License,
   LicenseStatus,
   Profile,
-  Source,
+  TeacherSource,
 } from "../../partner/contract.ts";
 import { maxRegNoCharacters, normalizeRegNo } from "../../partner/reg-no.ts";
 import type { CalendarDate } from "../clock.ts";
@@ -64,7 +64,7 @@ type Fields = typeof teacherFields;
 
 /** Fields whose type is narrower than the type of their kind. */
 type Narrower = {
-  source: Source;
+  source: TeacherSource;
   certificateStatus: CertificateStatus;
   licenseRevokedBy: "operator" | "extract";
   profile: Omit<Profile, "ninVerified">;

@@ -93,7 +93,7 @@ test("the enumerations of the OpenAPI document are those of the contract", () =>
   expect(enumOf("LicenseStatus")).toEqual([...contract.licenseStatuses]);
   expect(enumOf("CertificateStatus")).toEqual([...contract.certificateStatuses]);
   expect(enumOf("Source")).toEqual([...contract.teacherSources]);
-  expect(enumOf("Reason")).toEqual([...contract.reasons]);
+  expect(enumOf("Reason")).toEqual([...contract.ineligibilityReasons]);
   expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
   expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
 });

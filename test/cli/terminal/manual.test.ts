@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { manualTopicGroups, manualTopics, topicTitleOf } from "../../../src/manual.ts";
-import { reasons } from "../../../src/partner/contract.ts";
+import { ineligibilityReasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 
@@ -22,7 +22,9 @@ test("every file of data/help is a page of the manual with a title and a summary
 
 test("the manual explains every reason of an answer, in the contract's order", () => {
   const page = readFileSync(join(folder, "register.md"), "utf8");
-  expect([...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, reason]) => reason ?? "")).toEqual([...reasons]);
+  expect([...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, reason]) => reason ?? "")).toEqual([
+    ...ineligibilityReasons,
+  ]);
 });
 
 test("tvs help lists every topic under its group, and mentions --help for the commands", async () => {
