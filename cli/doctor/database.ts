@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
 import { type Check, type Finding, fail, nameChecks, ok, runHealthChecks } from "../../src/domain/checks.ts";
-import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
+import { createTimeZoneCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
 import { checkClockDifference, measureClockDifference } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
@@ -119,7 +119,7 @@ type Opened = { stores: Stores; stored: ReadonlyMap<string, string>; keys: Signi
 async function checkReadings({ stores, stored, keys, options: { config, now } }: Opened) {
   const readings = await takeReadings({
     ...stores,
-    calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
+    calendar: createTimeZoneCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });
   const credentials = await loadCredentialIndex(stores.partners);

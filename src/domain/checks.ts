@@ -7,7 +7,7 @@ import { explainDeliveryError, type PartnerBacklog } from "./deliveries.ts";
 import { checkpointDelayOf, formatLeafCount } from "./evidence/log.ts";
 import { describeLosses, findNotableLosses, type LossTotals, maxLostPercent } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
-import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
+import type { EndpointFigures, QuotaFigures, ServiceReadings } from "./readings.ts";
 import { rotationTimes } from "./rotation.ts";
 import { describeLicensedCount, type TeacherCounts } from "./status.ts";
 
@@ -51,7 +51,7 @@ export function nameChecks(findings: Readonly<Record<string, Finding | readonly 
 /** The state that the checks evaluate, read as a whole at one time. */
 export type HealthCheckInput = {
   readonly now: number;
-  readonly readings: Readings;
+  readonly readings: ServiceReadings;
   readonly keys: KeyRing;
   readonly credentials: CredentialIndex;
   /** True while webhooks are held after `tvs restore --hold-webhooks`. */
@@ -134,7 +134,7 @@ function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Findi
   );
 }
 
-function checkImport(last: Readings["imports"][number] | undefined, now: number): Finding {
+function checkImport(last: ServiceReadings["imports"][number] | undefined, now: number): Finding {
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
     return ok("none is unfinished");
   const since = formatDuration(now - last.startedAt);

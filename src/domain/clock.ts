@@ -9,7 +9,7 @@ export const systemClock: Clock = { now: () => Date.now() };
 /** A calendar date, `YYYY-MM-DD`. */
 export type CalendarDate = string;
 
-export type Calendar = ReturnType<typeof createCalendar>;
+export type TimeZoneCalendar = ReturnType<typeof createTimeZoneCalendar>;
 
 const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
@@ -23,7 +23,7 @@ const maxSetBackQuarters = 12;
  * @param timeZone IANA name, for example `Africa/Lagos`
  * @throws RangeError for an unknown time zone
  */
-export function createCalendar(timeZone: string) {
+export function createTimeZoneCalendar(timeZone: string) {
   // Swedish dates have the form YYYY-MM-DD.
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short" });
   let remembered = { quarter: Number.NaN, date: "" };

@@ -1,7 +1,7 @@
 import type { KeyStore } from "../store/keys.ts";
 import type { PartnerStore } from "../store/partners.ts";
 import type { SettingsStore } from "../store/settings.ts";
-import { type Clock, createCalendar } from "./clock.ts";
+import { type Clock, createTimeZoneCalendar } from "./clock.ts";
 import { loadCredentialIndex } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
 import { jwksOf, type KeyRing, keyRingOf, lastKeyChangeAt, type SigningKey, signKeyHistory } from "./keys.ts";
@@ -151,7 +151,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     revision,
     settings,
     teacherIdsAfter: Number(stored.get(teacherIdsAfterSettingName) ?? 0),
-    calendar: createCalendar(settings.timeZone),
+    calendar: createTimeZoneCalendar(settings.timeZone),
     credentials,
     keys: ring,
     /** The JWKS document and the signed key history, as the service sends them. */

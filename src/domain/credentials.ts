@@ -28,12 +28,12 @@ type ApiKeyOptions = { readonly kind: KeyKind; readonly secrets: Secrets; readon
 export function mintApiKey(partnerId: string, options: ApiKeyOptions) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
-  return { text, record: apiKeyOfText(text, partnerId, options) };
+  return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
 /** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a valid key of `kind` */
-export function apiKeyOfText(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
-  const keyId = parseKeyId(text, kind);
+export function apiKeyRecord(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
+  const keyId = parseApiKeyId(text, kind);
   if (keyId === null) throw new TvsError("INTERNAL", "this is no API key");
   const mac = secrets.mac("api-key", text);
   return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
@@ -62,7 +62,7 @@ function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
 }
 
 /** Reads the id of an API key. @returns null if the text is not a valid key of `kind` (live or test) */
-export function parseKeyId(text: string, kind: KeyKind): string | null {
+export function parseApiKeyId(text: string, kind: KeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
@@ -176,7 +176,7 @@ function byCertificate(certificate: PresentedCertificate, book: CredentialIndex,
 }
 
 function byKey(text: string, book: CredentialIndex, options: ApiKeyOptions): AuthenticatedCaller | null {
-  const keyId = parseKeyId(text, options.kind);
+  const keyId = parseApiKeyId(text, options.kind);
   if (keyId === null) return null;
   // The hash is computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);

@@ -99,7 +99,7 @@ export type LeaseRequest = {
   readonly except: readonly number[];
 };
 
-export type Lease = { readonly token: string; readonly now: number; readonly until: number };
+export type DeliveryLease = { readonly token: string; readonly now: number; readonly until: number };
 
 export type LeasedDelivery = Pick<
   DeliveryDetail,

@@ -51,7 +51,7 @@ export function asciiDigitsOf(text: string): string {
 }
 
 /** Replaces the decimal digits of every script by ASCII digits. */
-export function withAsciiDigits(text: string): string {
+export function toAsciiDigits(text: string): string {
   return plainText.test(text) ? text : text.replace(/\p{Nd}/gu, asciiDigit);
 }
 

@@ -30,7 +30,7 @@ export type QuotaCharge = {
 };
 
 /** Gives the starts of the windows that are open at a time; all in milliseconds since the epoch. */
-export function openWindowStarts(now: number): WindowStarts {
+export function currentWindowStarts(now: number): WindowStarts {
   const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];
   return { minute: startOf("minute"), day: startOf("day") };
 }
@@ -47,7 +47,7 @@ export function windowEndSeconds(kind: WindowKind, { startsAt }: Pick<QuotaWindo
 
 /** Describes a partner's use of the current windows, by the committed calls. `resetAt` is ISO 8601. */
 export function describeQuotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
-  const starts = openWindowStarts(now);
+  const starts = currentWindowStarts(now);
   const useOf = (kind: WindowKind, limit: number) => {
     const startsAt = starts[kind];
     const isOurs = (one: QuotaWindow) =>

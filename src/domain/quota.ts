@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import type { CallsUsed, QuotaCharge, WindowKind, WindowStarts } from "./quota-windows.ts";
-import { openWindowStarts, windowEndSeconds } from "./quota-windows.ts";
+import { currentWindowStarts, windowEndSeconds } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
 export type LimitState = {
@@ -35,7 +35,7 @@ export class QuotaExceededError extends TvsError {
 }
 
 /** The quota account of one call. A call is charged to the minute and day of its arrival, even if answered later. */
-export type CallQuotaAccount = ReturnType<typeof createCall>;
+export type CallQuota = ReturnType<typeof createCall>;
 
 export type QuotaCounter = ReturnType<typeof createQuotaCounter>;
 
@@ -59,7 +59,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
   const last = new Map<string, KnownWindows>();
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    const starts = openWindowStarts(at);
+    const starts = currentWindowStarts(at);
     const known = last.get(partnerId);
     const windowOf = (kind: WindowKind): KnownWindow =>
       known?.[kind].startsAt === starts[kind]
@@ -72,7 +72,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
 
   return {
     /** Opens the account of a call at its arrival, before the partner is known. */
-    open(): CallQuotaAccount {
+    open(): CallQuota {
       const cameAt = dependencies.clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },

@@ -4,7 +4,7 @@ import type { StoredImport } from "../store/imports.ts";
 import type { KeyStore } from "../store/keys.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import { type Calendar, type Clock, isoTime } from "./clock.ts";
+import { type Clock, isoTime, type TimeZoneCalendar } from "./clock.ts";
 import { sumWebhookBacklog } from "./deliveries.ts";
 import type { SigningKey, SigningKeyState } from "./keys.ts";
 
@@ -50,7 +50,7 @@ type StatusSources = {
   readonly keys: Pick<KeyStore, "list">;
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly evidence: Pick<LogStore, "figures">;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
 };
 

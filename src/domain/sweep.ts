@@ -1,5 +1,5 @@
 import type { TeacherStore } from "../store/teachers.ts";
-import { addDays, type Calendar, type CalendarDate, type Clock } from "./clock.ts";
+import { addDays, type CalendarDate, type Clock, type TimeZoneCalendar } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
 import { runAndPause, startRepeating } from "./serial.ts";
@@ -20,7 +20,7 @@ const pollIntervalMs = 1_000;
 export async function sweepLicenses(
   teachers: TeacherStore,
   options: {
-    calendar: Calendar;
+    calendar: TimeZoneCalendar;
     clock: Clock;
     actor: string;
     isStopped?: () => boolean;
@@ -68,7 +68,7 @@ export function isAnnouncementDue(teacher: StoredTeacher, today: CalendarDate): 
  */
 export function planLicenseAnnouncement(
   teacher: StoredTeacher,
-  options: { calendar: Calendar; clock: Clock; actor: string },
+  options: { calendar: TimeZoneCalendar; clock: Clock; actor: string },
 ): TeacherWrite {
   const { calendar, clock, actor } = options;
   const at = clock.now();

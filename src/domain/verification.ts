@@ -11,7 +11,7 @@ import type { AuthenticatedCaller } from "./credentials.ts";
 import { evaluateEligibility } from "./eligibility.ts";
 import { type Claims, type SerializedEnvelope, type Signer, signEnvelopes } from "./envelopes.ts";
 import type { CallAnswer, IdempotentRunner, PendingRecord, StoredAnswer } from "./idempotency.ts";
-import type { CallQuotaAccount } from "./quota.ts";
+import type { CallQuota } from "./quota.ts";
 import { evaluateTeacherList, type StatementRequest, signStatement } from "./statements.ts";
 import { type StatusIndexer, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
@@ -37,7 +37,7 @@ type VerificationCall = AuthenticatedCall &
   VerificationRequest & {
     readonly operation: AttestedOperation;
     readonly requestId: string;
-    readonly quota: CallQuotaAccount;
+    readonly quota: CallQuota;
   };
 
 export type { CallAnswer };

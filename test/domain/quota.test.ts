@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Partner } from "../../src/domain/partners.ts";
 import {
-  type CallQuotaAccount,
+  type CallQuota,
   createQuotaCounter,
   type QuotaCounter,
   QuotaExceededError,
@@ -37,7 +37,7 @@ function refusalOf(run: () => unknown): QuotaRefusal | null {
 }
 
 /** Opens a call, and reserves one call of the minute's quota. */
-function reserved(quota: QuotaCounter, of: Partner): CallQuotaAccount {
+function reserved(quota: QuotaCounter, of: Partner): CallQuota {
   const call = quota.open();
   call.reserve(of);
   return call;
