@@ -1,4 +1,4 @@
-/** The health checks of the console and `tvs doctor` (decision D1.13). They evaluate readings (`readings.ts`). */
+/** The health checks of the console and `tvs doctor` (decision D1.13). `readings.ts` reads the figures to check. */
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { formatDuration, isoTime } from "./clock.ts";
@@ -18,7 +18,7 @@ export type Check = {
   /** `warn`: the checked part works, with a fault. `fail`: it does not work, and `tvs doctor` exits with 1. */
   readonly result: "ok" | "warn" | "fail";
   readonly found: string;
-  /** The operator's remedy; null if there is nothing to do. */
+  /** The remedy, for the operator; null if the operator has nothing to do. */
   readonly advice: string | null;
   /** The command that helps, as words after `tvs`; null if no command helps. */
   readonly command: readonly string[] | null;
@@ -41,7 +41,7 @@ export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
 
-/** Gives each finding the name of its check. @param findings the findings by check name, in the order of the report */
+/** Adds to each finding the name of its check. @param findings by the check's name, in the order of the report */
 export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): Check[] {
   return Object.entries(findings).flatMap(([name, one]) =>
     [one].flat().map((finding) => ({ name, ...finding })),
@@ -60,7 +60,7 @@ export type HealthCheckInput = {
 
 /** A check warns if a partner has used this share of the day's quota. */
 const nearlySpent = 0.9;
-/** A delivery that has been due for longer is stuck, because the sender polls five times a second. */
+/** A delivery that has been due for longer than this is stuck, because the sender looks five times a second. */
 const overdueMs = 5 * 60_000;
 /** A check warns from `renewalMs` before a partner's last credential expires until `missedMs` after the expiry. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
@@ -144,7 +144,7 @@ function checkImport(last: ServiceReadings["imports"][number] | undefined, now: 
   });
 }
 
-/** Checks the sum of a day's losses, because several imports can each stay below the limit of one import. */
+/** Checks what all imports of 24 hours have removed, because each single import may stay below the import's limit. */
 function checkLosses(losses: LossTotals): Finding {
   const noted = findNotableLosses(losses);
   if (noted.length === 0) return ok("imports have taken away little or nothing within 24 hours");

@@ -73,7 +73,7 @@ export type PresentedCredentials = {
   readonly certificates: readonly PresentedCertificate[];
   /** The API key in `Authorization`, then the API key in `x-agency-api-key`. */
   readonly keys: readonly string[];
-  /** True if `Authorization` is present, but is not `Bearer` and one key. */
+  /** True if the request has an `Authorization` header of another form than `Bearer API_KEY`. */
   readonly hasOtherAuthorization: boolean;
 };
 
@@ -111,7 +111,7 @@ export function liveCredentialsOf(
   ];
 }
 
-/** Finds the caller by the first valid credential, so an unknown certificate does not hide a valid key. */
+/** Finds the caller by the first credential that is valid. An unknown certificate before a valid key is ignored. */
 export function authenticate(
   { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
@@ -124,7 +124,7 @@ export function authenticate(
   return found.find((caller) => caller !== null) ?? null;
 }
 
-/** The code and message of each 401. A well-formed credential gets `unknown`, which does not show if it exists. */
+/** The code and message of each 401. `unknown` is for a well-formed credential, and hides whether it exists. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",
@@ -149,7 +149,7 @@ export function refusedCredentialError(fault: keyof typeof refusedCredentials): 
 }
 
 /**
- * Says why {@link authenticate} refused a request, by the text of its credentials alone. A caller with a well-formed
+ * Finds why {@link authenticate} refused a request, by the text of the credentials alone. A caller with a well-formed
  * key does not learn whether the key exists, is live, or belongs to a disabled partner.
  */
 export function credentialFaultOf(
@@ -201,7 +201,7 @@ type CredentialExpiry = {
   readonly endsAt: number;
 };
 
-/** Lists the expiry of each enabled partner's last key and last certificate; none for keys if one never expires. */
+/** Lists when each enabled partner's last key and last certificate expire. A last key that never expires is left out. */
 export function listLastExpiries({ partners, apiKeys, certificates }: CredentialIndex): CredentialExpiry[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialExpiry>();
@@ -234,7 +234,7 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
   return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/** Issues a new key; the current key expires after the overlap. @throws TvsError REFUSED if two keys are live */
+/** Issues a new API key. The old key expires after the overlap. @throws TvsError REFUSED if two keys are live */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,

@@ -9,10 +9,10 @@ import type { Partner } from "./partners.ts";
 import { currentWindowStarts, describeQuotaUse } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
 
-/** All figures that console, metrics and doctor show, read from the database at one time. */
+/** All figures about a service that console, metrics and doctor show, read from the database at one time. */
 export type ServiceReadings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
 export type QuotaFigures = ServiceReadings["quotas"][number];
-/** An endpoint's figures, with the URL's host only: its path or query may contain a secret of the partner. */
+/** An endpoint's figures, with only the host of the URL, whose path or query may contain a secret of the partner. */
 export type EndpointFigures = ServiceReadings["endpoints"][number];
 
 /** The newest readings (null before the first), and whether the last attempt to renew them failed. */
@@ -32,7 +32,7 @@ type ReadingsDependencies = {
 };
 
 const shownImports = 12;
-/** A larger register is counted by a sample. A count of this many teachers blocks the event loop for about 10 ms. */
+/** The most teachers that are counted without a sample. Such a count blocks the event loop for about 10 ms. */
 const countedTeachers = 20_000;
 /** Readings are reused for 1.5 s at least, and for fifty times as long as the reading took. */
 const minReuseMs = 1_500;

@@ -59,7 +59,7 @@ type Person = {
 
 /** The most names under which a list may name one person: with more, a caller could guess the registered name. */
 const maxNames = 3;
-/** The rows of one turn of the event loop. They take about half a millisecond; then other calls are answered. */
+/** The rows evaluated in one turn of the event loop, for about half a millisecond. Other calls run between turns. */
 const rowsInTurn = 24;
 
 /** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID if a person has more than three names */

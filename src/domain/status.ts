@@ -10,7 +10,7 @@ import type { SigningKey, SigningKeyState } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
-/** The size up to which a whole register is counted. Of a larger one, about `sampleSize` teachers are counted. */
+/** The most teachers that are counted one by one. Of a larger register, about `sampleSize` teachers are counted. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;
