@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import sample from "../../data/sample-registry.csv" with { type: "text" };
 import {
   apiKeyRecord,
-  isKeyLive,
+  isApiKeyLive,
   maxLiveApiKeys,
   mintApiKey,
   parseApiKeyId,
@@ -61,7 +61,7 @@ async function getDemoKey({ partners, settings, secrets, clock, keyKind }: Opene
     return key;
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === parseApiKeyId(key, keyKind));
-  if (known !== undefined && isKeyLive(known, options.now)) return key;
+  if (known !== undefined && isApiKeyLive(known, options.now)) return key;
   // The stored key has expired or was revoked. A partner with two live keys cannot get a third key.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;

@@ -12,7 +12,7 @@ import { rotationTimes } from "./rotation.ts";
 import { describeLicensedCount, type TeacherCounts } from "./status.ts";
 
 /** A finding about the service or its machine. `tvs doctor` shows every finding, the console those that are not `ok`. */
-export type Check = {
+export type NamedFinding = {
   /** A stable code of the check, for scripts. */
   readonly name: string;
   /** `warn`: the checked part works, with a fault. `fail`: it does not work, and `tvs doctor` exits with 1. */
@@ -27,10 +27,10 @@ export type Check = {
 };
 
 /** A finding without the name of its check, which {@link nameChecks} adds. */
-export type Finding = Omit<Check, "name">;
+export type Finding = Omit<NamedFinding, "name">;
 type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean };
 
-function found(result: Check["result"]) {
+function found(result: NamedFinding["result"]) {
   return (text: string, more: string | More = {}): Finding => {
     const given: More = typeof more === "string" ? { advice: more } : more;
     return { result, found: text, advice: null, command: null, isUrgent: false, ...given };
@@ -42,7 +42,7 @@ export const warn = found("warn");
 export const fail = found("fail");
 
 /** Adds to each finding the name of its check. @param findings by the check's name, in the order of the report */
-export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): Check[] {
+export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): NamedFinding[] {
   return Object.entries(findings).flatMap(([name, one]) =>
     [one].flat().map((finding) => ({ name, ...finding })),
   );
@@ -65,7 +65,7 @@ const overdueMs = 5 * 60_000;
 /** A check warns from `renewalMs` before a partner's last credential expires until `missedMs` after the expiry. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
-export function runHealthChecks(input: HealthCheckInput): Check[] {
+export function runHealthChecks(input: HealthCheckInput): NamedFinding[] {
   const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return nameChecks({

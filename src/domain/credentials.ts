@@ -9,7 +9,7 @@ import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner } from "./partner
 import { areBytesEqual, type Secrets } from "./secrets.ts";
 
 /** A sandbox accepts `test` keys only, every other service `live` keys only. */
-export type KeyKind = "live" | "test";
+export type ApiKeyKind = "live" | "test";
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const idLength = 12;
@@ -23,7 +23,7 @@ const apiKeyPattern = new RegExp(
 export const maxLiveApiKeys = 2;
 
 /** The kind and secrets of the service that makes or reads API keys, and the time in milliseconds since the epoch. */
-type ApiKeyOptions = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
+type ApiKeyOptions = { readonly kind: ApiKeyKind; readonly secrets: Secrets; readonly now: number };
 
 export function mintApiKey(partnerId: string, options: ApiKeyOptions) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
@@ -55,14 +55,14 @@ function checksum(body: string): string {
 }
 
 /** Reads kind and id of an API key. @returns null if the text is not a valid key, such as a mistyped key */
-function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
+function readApiKey(text: string): { kind: ApiKeyKind; keyId: string } | null {
   const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
   if (kind === undefined || keyId === undefined) return null;
-  return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
+  return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as ApiKeyKind, keyId } : null;
 }
 
 /** Reads the id of an API key. @returns null if the text is not a valid key of `kind` (live or test) */
-export function parseApiKeyId(text: string, kind: KeyKind): string | null {
+export function parseApiKeyId(text: string, kind: ApiKeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
@@ -106,7 +106,7 @@ export function liveCredentialsOf(
   now: number,
 ) {
   return [
-    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isKeyLive(key, now)),
+    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isApiKeyLive(key, now)),
     ...[...certificates.values()].filter((one) => one.partnerId === partnerId && now <= one.validTo),
   ];
 }
@@ -154,7 +154,7 @@ export function refusedCredentialError(fault: keyof typeof refusedCredentials): 
  */
 export function credentialFaultOf(
   { certificates, keys, hasOtherAuthorization }: PresentedCredentials,
-  kind: KeyKind,
+  kind: ApiKeyKind,
 ): keyof typeof refusedCredentials {
   const faults = keys.map((key) => faultOf(key, kind));
   if (faults.includes("unknown")) return "unknown";
@@ -162,7 +162,7 @@ export function credentialFaultOf(
   return faults[0] ?? (certificates.length > 0 ? "unknown" : "none");
 }
 
-function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
+function faultOf(text: string, kind: ApiKeyKind): keyof typeof refusedCredentials {
   const key = readApiKey(text);
   if (key === null) return "mistyped";
   if (key.kind === kind) return "unknown";
@@ -181,7 +181,8 @@ function byKey(text: string, book: CredentialIndex, options: ApiKeyOptions): Aut
   // The hash is computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);
   const record = book.apiKeys.get(keyId);
-  if (record === undefined || !areBytesEqual(mac, record.mac) || !isKeyLive(record, options.now)) return null;
+  if (record === undefined || !areBytesEqual(mac, record.mac) || !isApiKeyLive(record, options.now))
+    return null;
   return enabled(book, record.partnerId, record.keyId);
 }
 
@@ -190,7 +191,7 @@ function enabled(book: CredentialIndex, partnerId: string, credential: string): 
   return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
 }
 
-export function isKeyLive(key: ApiKey, now: number): boolean {
+export function isApiKeyLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
@@ -221,12 +222,12 @@ export function listLastExpiries({ partners, apiKeys, certificates }: Credential
 /** Describes an API key for the commands, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
-  const state = isKeyLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
+  const state = isApiKeyLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
   return { keyId, partnerId, state, ...isoTimes({ createdAt, expiresAt, revokedAt }) };
 }
 
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
-  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isKeyLive(key, now));
+  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isApiKeyLive(key, now));
 }
 
 function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
