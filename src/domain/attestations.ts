@@ -65,7 +65,7 @@ export type CredentialUsage = {
   readonly count: number;
   /** The time of the first counted attestation, in milliseconds since the epoch; null if `count` is 0. */
   readonly firstAt: number | null;
-  /** False if the count stopped at its limit, and does not include the newest attestations. */
+  /** False if the count stopped at a limit and left out the newest attestations. */
   readonly isAll: boolean;
 };
 

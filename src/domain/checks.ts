@@ -144,7 +144,7 @@ function checkImport(last: ServiceReadings["imports"][number] | undefined, now: 
   });
 }
 
-/** Checks what all imports of 24 hours have removed, because each single import may stay below the import's limit. */
+/** Checks what all imports of 24 hours removed together, because each import can stay below the limit of one import. */
 function checkLosses(losses: LossTotals): Finding {
   const noted = findNotableLosses(losses);
   if (noted.length === 0) return ok("imports have taken away little or nothing within 24 hours");

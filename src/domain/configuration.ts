@@ -124,7 +124,7 @@ export async function runUnlessKeyRotated<T>(
   }
 }
 
-/** Refuses a database that lacks a key of the old ring. Keys are never deleted, so the database is a wrong one. */
+/** Refuses a database that lacks a key of the old ring. As keys are never deleted, it is another one or an old copy. */
 function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): void {
   const kids = new Set(found.map(({ kid }) => kid));
   if (before.keys.every(({ kid }) => kids.has(kid))) return;

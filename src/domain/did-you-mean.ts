@@ -26,7 +26,7 @@ function fold(word: string): string {
   return word.toLowerCase().replaceAll("_", "-");
 }
 
-/** Counts the edits between two words. Two swapped letters are one edit. Above `maxLength`, returns the longer length. */
+/** Counts the edits between two words, a swapped pair as one. Above `maxLength`, returns the longer word's length. */
 export function editDistance(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;

@@ -4,7 +4,7 @@
 const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";
 /** Separators between the digits of one number. A comma before a space separates two numbers. */
 const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e3]|,(?!\\s)){1,3}";
-/** A UUID, which is not personal data. One UUID in ten contains eleven digits, in a row or in groups. */
+/** A UUID, which is not personal data. One UUID in ten has eleven digits in a row or in groups, and looks like a NIN. */
 const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
 
 /** An e-mail address. The bounds of its parts keep the search linear in the length of a text. */

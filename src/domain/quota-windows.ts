@@ -5,7 +5,7 @@ export type WindowKind = "minute" | "day";
 
 const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
 
-/** A quota window is kept for this time after its start, for calls that are answered late and clocks that are set back. */
+/** The time for which a window is kept after its start, for calls answered late and for clocks that are set back. */
 const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
 
 /** The calls charged to one window. `startsAt` is in milliseconds since the epoch. */

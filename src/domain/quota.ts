@@ -34,7 +34,7 @@ export class QuotaExceededError extends TvsError {
   }
 }
 
-/** The quota use of one call. The call is charged to the minute and day of its arrival, even if answered later. */
+/** The quota of one call, in the minute and day of the call's arrival, even if the call is answered later. */
 export type CallQuota = ReturnType<typeof createCall>;
 
 export type QuotaCounter = ReturnType<typeof createQuotaCounter>;
@@ -71,7 +71,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
   }
 
   return {
-    /** Makes the quota use of a call at the call's arrival, before its partner is known. */
+    /** Opens the quota of a call at the call's arrival, before its partner is known. */
     open(): CallQuota {
       const cameAt = dependencies.clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
@@ -79,7 +79,7 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
   };
 }
 
-/** Makes the quota use of one call. @param knownOf gives a partner's windows at the arrival of the call */
+/** Makes the quota of one call. @param knownOf gives a partner's windows at the arrival of the call */
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
@@ -104,7 +104,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     owner = { partner, known: knownOf(partner) };
   }
 
-  /** Checks that minute and day have room for so many calls. @throws QuotaExceededError if one of them has not */
+  /** Checks that minute and day have room for these numbers of calls. @throws QuotaExceededError if one has too little */
   function requireRoom(minute: number, day: number): void {
     const room = left(account());
     if (room.minute < minute || room.day < day) throw exceeded(account(), day, clock.now());

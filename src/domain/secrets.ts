@@ -44,7 +44,7 @@ export function deriveSecrets(text: string) {
     /** Computes the HMAC-SHA-256 of a value with the key for `use`. */
     mac: (use: keyof typeof macKeys, value: string) =>
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
-    /** Encrypts by AES-256-GCM. Only `open` with the same `name` decrypts. @returns nonce, ciphertext and tag */
+    /** Encrypts by AES-256-GCM. Only `open` with the same `name` decrypts the result: nonce, ciphertext and tag. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
     /** Decrypts a value of `seal`. @throws TvsError MASTER_KEY_WRONG, also for another `name` or an altered value */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),

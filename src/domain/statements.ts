@@ -1,6 +1,6 @@
 /**
  * Makes statements about whole lists (decision D16.1): one signature for all rows. A list is looked up some rows at a
- * time, so that other calls are answered in between. The commit requires that no record has changed.
+ * time, so that other calls are answered in between. The commit requires that no record has changed since its lookup.
  */
 
 import { Buffer } from "node:buffer";

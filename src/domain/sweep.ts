@@ -14,7 +14,7 @@ const pollIntervalMs = 1_000;
  * Announces licences that ended or began since the last sweep. A write requires that its record is unchanged, so
  * concurrent sweeps and commands announce each licence once.
  * @param options `isStopped` ends the sweep between two commits; `onProgress` gets the number of announced licences
- * @returns the date, and how many licences ended, how many began, and how many events that made
+ * @returns the date, and the numbers of ended licences, begun licences and events
  * @throws TvsError INTERNAL if a due record cannot be written
  */
 export async function sweepLicenses(
@@ -63,7 +63,7 @@ export function isAnnouncementDue(teacher: StoredTeacher, today: CalendarDate): 
 }
 
 /**
- * Plans the next announcement of a due licence. If a licence began and ended between two sweeps, two are due.
+ * Plans the next announcement of a due licence. A licence that began and ended between two sweeps needs two plans.
  * The history gets the time of the sweep, the event the time at which the licence began or ended.
  */
 export function planLicenseAnnouncement(
