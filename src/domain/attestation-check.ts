@@ -14,7 +14,7 @@ import { TvsError } from "./errors.ts";
 export type AttestationCheckResult = {
   /**
    * `altered`: the input differs from the stored attestation with the same id. `unknown`: the log never had the id.
-   * `undecided`: the input is damaged, or its attestation may be deleted. `malformed`: the input is not an envelope.
+   * `undecided`: the input is damaged, or retention may have deleted the attestation. `malformed`: not an envelope.
    */
   readonly verdict: "attested" | "altered" | "unknown" | "malformed" | "undecided";
   /** The reason for the verdict, as the stable code that `tvs verify` prints; null if the verdict is `attested`. */

@@ -76,7 +76,7 @@ export function checkPartner(partner: Partner): Partner {
   return partner;
 }
 
-/** Checks a change of a partner. @throws TvsError USAGE naming the wrong option, or if nothing would change */
+/** Checks a change of a partner. @throws TvsError USAGE naming the wrong option, or if the change is empty */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {
