@@ -1,7 +1,7 @@
 import { type Config, pinnedCheckpointFile } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type ActorAndClock, serviceActor } from "../src/domain/changes.ts";
-import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
+import { type Clock, createTimeZoneCalendar, systemClock } from "../src/domain/clock.ts";
 import { requireRightClock } from "../src/domain/database-clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
@@ -106,7 +106,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
       remembered: stored,
       /** False if nobody has set an issuer. The issuer is then the URL at which the service listens. */
       hasSetIssuer: config.issuer !== undefined || isIssuerSet(stored),
-      calendar: createCalendar(settingsInForce.timeZone),
+      calendar: createTimeZoneCalendar(settingsInForce.timeZone),
       /** The name that is recorded with each change: `cli:` and the operator's name, or `service`. */
       get actor() {
         return acting.actor;

@@ -1,7 +1,7 @@
 import type { CallObserver } from "./domain/calls.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { Configuration } from "./domain/configuration.ts";
-import type { KeyKind } from "./domain/credentials.ts";
+import type { ApiKeyKind } from "./domain/credentials.ts";
 import type { EvidenceReader } from "./domain/evidence/log.ts";
 import type { QuotaCounter } from "./domain/quota.ts";
 import type { Secrets } from "./domain/secrets.ts";
@@ -21,7 +21,7 @@ export type Service = {
   readonly self: SelfService;
   readonly quota: QuotaCounter;
   readonly secrets: Secrets;
-  readonly keyKind: KeyKind;
+  readonly keyKind: ApiKeyKind;
   readonly clock: Clock;
   /** Returns true if the clock is so wrong that partners are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;

@@ -1,7 +1,14 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { type Check, type Finding, fail, nameChecks, ok, runHealthChecks } from "../../src/domain/checks.ts";
-import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
+import {
+  type Finding,
+  fail,
+  type NamedFinding,
+  nameChecks,
+  ok,
+  runHealthChecks,
+} from "../../src/domain/checks.ts";
+import { createTimeZoneCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialIndex } from "../../src/domain/credentials.ts";
 import { checkClockDifference, measureClockDifference } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
@@ -27,7 +34,7 @@ const smallTables = "settings partners api_keys certificates signing_keys quota_
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = ClientCertificateFacts & {
-  readonly checks: readonly Check[];
+  readonly checks: readonly NamedFinding[];
   /** The stored check value of the master key; null if no database exists, absent if the database is unreadable. */
   readonly masterKeyCheck?: string | null;
   readonly isMissing?: boolean;
@@ -119,7 +126,7 @@ type Opened = { stores: Stores; stored: ReadonlyMap<string, string>; keys: Signi
 async function checkReadings({ stores, stored, keys, options: { config, now } }: Opened) {
   const readings = await takeReadings({
     ...stores,
-    calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
+    calendar: createTimeZoneCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });
   const credentials = await loadCredentialIndex(stores.partners);

@@ -1,6 +1,6 @@
 import type { CommandLineOptions, Config, Environment, ServeConfig } from "../../src/config.ts";
 import { readCommandConfig, readServeConfig } from "../../src/config.ts";
-import { type Check, type Finding, fail, nameChecks, ok } from "../../src/domain/checks.ts";
+import { type Finding, fail, type NamedFinding, nameChecks, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { quoteShellWord } from "../../src/domain/plain-text.ts";
@@ -37,13 +37,13 @@ export const doctorCommand = defineTvsCommand("doctor", {
   },
 });
 
-function adviceText({ advice, command }: Pick<Check, "advice" | "command">): string | null {
+function adviceText({ advice, command }: Pick<NamedFinding, "advice" | "command">): string | null {
   const words = command && `tvs ${command.map((word) => quoteShellWord(word)).join(" ")}`;
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
 /** Formats the checks as a table, and the advice as a list below, because a column for advice would be too wide. */
-function formatReport(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
+function formatReport(checks: readonly Pick<NamedFinding, "name" | "result" | "found" | "advice">[]): string {
   const found = formatListTable(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
     advice ? [wrapIndented("  ", escapeUnprintable(`${name}: ${advice}`), { indent: 6 })] : [],

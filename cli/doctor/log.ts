@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
-import { type Check, type Finding, fail, nameChecks, ok, warn } from "../../src/domain/checks.ts";
+import { type Finding, fail, type NamedFinding, nameChecks, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSignedClaims } from "../../src/domain/evidence/audit-rows.ts";
@@ -28,7 +28,7 @@ export async function checkEvidenceLog(
   figures: LogFigures | null,
   store: LogStore,
   { config, issuer }: { config: Config; issuer: string | undefined },
-): Promise<Check[]> {
+): Promise<NamedFinding[]> {
   if (figures === null) return nameChecks({ log: ok("not begun yet; tvs serve begins it") });
   return nameChecks({
     log: checkOrigin(figures, issuer),

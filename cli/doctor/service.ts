@@ -4,7 +4,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { type Check, type Finding, fail, nameChecks, ok, warn } from "../../src/domain/checks.ts";
+import { type Finding, fail, type NamedFinding, nameChecks, ok, warn } from "../../src/domain/checks.ts";
 import { resolvesWithin } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateSigningKey } from "../../src/domain/keys.ts";
@@ -28,7 +28,7 @@ const slowPerSecond = 100;
 type StoredSettings = ReadonlyMap<string, string>;
 type RetentionFacts = Parameters<typeof checkRetention>[2];
 
-export function checkSettings(stored: StoredSettings, config: Config, kept: RetentionFacts): Check[] {
+export function checkSettings(stored: StoredSettings, config: Config, kept: RetentionFacts): NamedFinding[] {
   const isLive = !isSandbox(stored);
   return nameChecks({
     issuer: isLive ? checkIssuer(stored, config) : ok("a sandbox needs none"),

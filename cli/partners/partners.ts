@@ -11,7 +11,7 @@ import {
   type PartnerChange,
   scopes,
 } from "../../src/domain/partners.ts";
-import { describeQuotaUse, openWindowStarts } from "../../src/domain/quota-windows.ts";
+import { currentWindowStarts, describeQuotaUse } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { type ArgValues, byName, makeGroup, operand, option } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
@@ -141,7 +141,7 @@ const showCommand = defineRegisterCommand("partners show", {
     const { quotaStore, clock } = operator;
     const { partner, keys, certificates } = await describeCredentials(operator, args.id);
     const now = clock.now();
-    const quota = describeQuotaUse(partner, await quotaStore.windows(openWindowStarts(now)), now);
+    const quota = describeQuotaUse(partner, await quotaStore.windows(currentWindowStarts(now)), now);
     const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
     const changes = latest.map(describeChange);

@@ -9,7 +9,7 @@ import { toUnreadableInputError } from "../../src/domain/import/read.ts";
 import type { Encoding } from "../../src/domain/import/text.ts";
 import { convertToUtf8, readBeginning, readByteOrderMark } from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
-import { openWindowStarts } from "../../src/domain/quota-windows.ts";
+import { currentWindowStarts } from "../../src/domain/quota-windows.ts";
 import { evaluateTeacherList, type StatementRequest, signStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
@@ -251,7 +251,7 @@ async function tryStatement(operator: OpenedRegister, asked: StatementRequest, s
     Promise.all(inputs.map((input) => makeSignature(key, input))),
   );
   const { people, read } = judged;
-  const starts = openWindowStarts(clock.now());
+  const starts = currentWindowStarts(clock.now());
   const used = await attestations.record({
     ...{ revision: snapshot.revision, attestations: [attestation], people, read, idempotency: null },
     charge: { partnerId: issuer, starts, calls: 0, limits: { minute: 0, day: 0 } },

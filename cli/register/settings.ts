@@ -2,7 +2,7 @@
 
 import { dirname, join } from "node:path";
 import type { Config } from "../../src/config.ts";
-import type { KeyKind } from "../../src/domain/credentials.ts";
+import type { ApiKeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
 import {
@@ -65,7 +65,7 @@ export async function readSettingsInForce(
 }
 
 /** Reads whether a database is live or a sandbox, which its first command stores. @throws TvsError REFUSED */
-export async function readKeyKind(settings: SettingsStore, { sandbox }: Config): Promise<KeyKind> {
+export async function readKeyKind(settings: SettingsStore, { sandbox }: Config): Promise<ApiKeyKind> {
   const stored =
     (await settings.read()).get("environment") ??
     (await settings.writeFirst("environment", sandbox ? "sandbox" : "live"));

@@ -5,11 +5,11 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import sample from "../../data/sample-registry.csv" with { type: "text" };
 import {
-  apiKeyOfText,
-  isKeyLive,
+  apiKeyRecord,
+  isApiKeyLive,
   maxLiveApiKeys,
   mintApiKey,
-  parseKeyId,
+  parseApiKeyId,
 } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultEventFilter } from "../../src/domain/event-filter.ts";
@@ -57,11 +57,11 @@ async function getDemoKey({ partners, settings, secrets, clock, keyKind }: Opene
   const stored = (await settings.read()).get(demoKeyName);
   const key = stored === undefined ? await store(mintApiKey(demoPartner, options).text) : openKey(stored);
   if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
-    await partners.add(makeDemoPartner(options.now), apiKeyOfText(key, demoPartner, options));
+    await partners.add(makeDemoPartner(options.now), apiKeyRecord(key, demoPartner, options));
     return key;
   }
-  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === parseKeyId(key, keyKind));
-  if (known !== undefined && isKeyLive(known, options.now)) return key;
+  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === parseApiKeyId(key, keyKind));
+  if (known !== undefined && isApiKeyLive(known, options.now)) return key;
   // The stored key has expired or was revoked. A partner with two live keys cannot get a third key.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;

@@ -8,7 +8,7 @@ import type { AuthenticatedCaller, PresentedCredentials } from "../domain/creden
 import { authenticate, credentialFaultOf, refusedCredentialError } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
-import { type CallQuotaAccount, type LimitState, QuotaExceededError } from "../domain/quota.ts";
+import { type CallQuota, type LimitState, QuotaExceededError } from "../domain/quota.ts";
 import type { AuthenticatedCall } from "../domain/verification.ts";
 import { setRateLimitHeaders } from "../http/context.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
@@ -22,13 +22,13 @@ type PartnerRequest = {
   /** The scope that the partner needs; null if the call needs none. */
   readonly scope: Scope | null;
   readonly presented: PresentedCredentials;
-  readonly quota: CallQuotaAccount;
+  readonly quota: CallQuota;
 };
 
 /** An authorised attempt at a call. Its commits are refused if the configuration changed after its authorisation. */
 export type AuthorizedCall = AuthenticatedCall & {
   readonly c: HonoContext;
-  readonly quota: CallQuotaAccount;
+  readonly quota: CallQuota;
   /**
    * Charges the call to the minute quota. A call is charged once, even if several attempts charge it.
    * @returns false if the configuration has changed since the snapshot: nothing was charged, retry the call

@@ -5,7 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import type { KeyKind } from "../domain/credentials.ts";
+import type { ApiKeyKind } from "../domain/credentials.ts";
 import { withTimeout } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { Settings } from "../domain/settings.ts";
@@ -78,7 +78,10 @@ const localReceiverUrl = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,
 /** Returns true if the setting allows private IP addresses, or a sandbox's webhook goes to a receiver on this machine. */
 export function isPrivateAddressAllowed(
   url: string,
-  { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
+  {
+    keyKind,
+    allowPrivateWebhooks,
+  }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: ApiKeyKind },
 ): boolean {
   return allowPrivateWebhooks || (keyKind === "test" && localReceiverUrl.test(url));
 }

@@ -5,9 +5,9 @@ import type { LimitState } from "./quota.ts";
 const windowMs = 60_000;
 /** An IPv6 /48 block has many customers, so its limit is this multiple of the limit of a /64 block. */
 const widerBlockFactor = 16;
-/** Lookups by NIN, e-mail or phone get one third of the limit, because a guessed number would show a name. */
+/** Lookups by NIN, e-mail or phone number get one third of the limit, because a right guess shows a person's name. */
 const personalLookupDivisor = 3;
-/** The cache holds the counters of this many to twice as many blocks (70 MB), the most recently used ones. */
+/** The cache keeps the counters of at least this many of the last used blocks, and of at most twice as many (70 MB). */
 const minCachedBlocks = 100_000;
 
 export type RateLimitDecision = LimitState & {
@@ -17,7 +17,7 @@ export type RateLimitDecision = LimitState & {
 
 type Used = { readonly minute: number; lookups: number; personal: number };
 
-/** Limits lookups per IP address block and UTC minute. @param perMinute gives the limit of the narrowest block */
+/** Limits lookups per IP address block and UTC minute. @param perMinute gives the limit of an IPv4 address or /64 */
 export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
   const known = new QuickLRU<string, Used>({ maxSize: minCachedBlocks });
 
@@ -26,7 +26,7 @@ export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
     return used?.minute === minute ? used : undefined;
   }
 
-  /** Counts a lookup in every block of the client, or in none if a block has used its limit. */
+  /** Counts a lookup in each block that contains the client's address, or in no block if one has used up its limit. */
   function countLookup(budget: "lookups" | "personal", blocks: readonly string[], narrowest: number) {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);
@@ -50,9 +50,9 @@ export function createIpRateLimiter(perMinute: () => number, clock: Clock) {
   }
 
   return {
-    /** Counts or refuses a lookup. @param blocks the client's IPv4 address, or its IPv6 /64 block, then its /48 */
+    /** Counts or refuses a lookup. @param blocks the client's IPv4 address, or its IPv6 /64 block and its /48 block */
     lookup: (blocks: readonly string[]) => countLookup("lookups", blocks, perMinute()),
-    /** Counts a lookup by NIN, e-mail or phone against a second, smaller limit. */
+    /** Counts or refuses a lookup by NIN, e-mail or phone number. Such lookups have their own counter and limit. */
     personalLookup: (blocks: readonly string[]) =>
       countLookup("personal", blocks, Math.max(1, Math.ceil(perMinute() / personalLookupDivisor))),
   };

@@ -13,11 +13,11 @@ import { TvsError } from "./errors.ts";
 
 export type AttestationCheckResult = {
   /**
-   * `altered`: the input differs from the stored attestation with its id. `unknown`: the log never had this id.
+   * `altered`: the input differs from the stored attestation with the same id. `unknown`: the log never had the id.
    * `undecided`: the input is damaged, or retention may have deleted the attestation. `malformed`: not an envelope.
    */
   readonly verdict: "attested" | "altered" | "unknown" | "malformed" | "undecided";
-  /** A stable code, as `tvs verify` prints it; null if the verdict is `attested`. */
+  /** The reason for the verdict, as the stable code that `tvs verify` prints; null if the verdict is `attested`. */
   readonly reason: "NOT_KNOWN" | "NO_LONGER_KEPT" | "SIGNATURE_DIFFERS" | RefusalReason | null;
   /** The reason why the input cannot be read; null if the input was read. */
   readonly problem: string | null;

@@ -8,7 +8,7 @@ import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
 import type { Teacher, TeacherKey, TeacherPrecondition } from "./teachers/teachers.ts";
 
-/** An operation with a signed answer: envelopes, or one statement about a list of teachers. */
+/** An operation whose answer is signed, as envelopes or as one statement about a list of teachers. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
 /** The `status` of a statement's attestation, because the people on its list have no common licence status. */
@@ -40,12 +40,12 @@ export type Attestation = {
   readonly jws: string;
 };
 
-/** The rows that a call's commit stores, and its preconditions. The answer is sent after the commit (decision D4.8). */
+/** The rows and preconditions of a call's commit. The answer is sent after the commit (decision D4.8). */
 export type CallCommit = {
   /** A precondition: at the commit, this is still the newest revision of the configuration. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
-  /** A precondition: no record that the call read has changed. One for each envelope, several for a statement. */
+  /** A precondition: no teacher's record that the call read has changed. An envelope has one entry, a statement many. */
   readonly read: readonly TeacherPrecondition[];
   /** The people on a statement's list; absent for envelopes. */
   readonly people?: readonly StatementPerson[];
@@ -63,9 +63,9 @@ export type StatementPerson = Pick<Attestation, "teacherId" | "ninIndex" | "elig
 /** The use of one credential, counted from the attestations in the evidence log. */
 export type CredentialUsage = {
   readonly count: number;
-  /** The time of the first attestation, in milliseconds since the epoch; null without attestations. */
+  /** The time of the first counted attestation, in milliseconds since the epoch; null if `count` is 0. */
   readonly firstAt: number | null;
-  /** False if the count stopped at its limit, before the newest attestations. */
+  /** False if the count stopped at a limit and left out the newest attestations. */
   readonly isAll: boolean;
 };
 
@@ -79,7 +79,7 @@ export function describeAttestation(one: Attestation) {
   };
 }
 
-/** Makes the stored form of an identifier. An unknown number that may be a NIN or a phone number is left out. */
+/** Makes the stored form of an identifier. A number that no teacher has is left out if it may be personal data. */
 export function redactIdentifier(key: TeacherKey, teacher: Teacher | null, index: BlindIndex) {
   if (key.by === "regNo")
     return { reference: `regNo:${teacher?.regNo ?? cleanRegNo(key.value)}`, ninIndex: null };
@@ -90,7 +90,7 @@ export function redactIdentifier(key: TeacherKey, teacher: Teacher | null, index
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
-/** Removes personal data. The segments of a number without letters are searched together: they may form a NIN. */
+/** Removes personal data from a registration number. A number without letters is searched whole: it may be a NIN. */
 function cleanRegNo(regNo: string): string {
   if (!/\p{L}/u.test(regNo)) return redactPersonalData(regNo);
   return regNo.split("/").map(redactPersonalData).join("/");

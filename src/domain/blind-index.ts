@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-/** 128 bits of the HMAC make an accidental match impossible in practice. */
+/** A hash keeps this many bytes of the HMAC. 128 bits make an accidental match impossible in practice. */
 const indexBytes = 16;
 
 export type BlindIndex = ReturnType<typeof createBlindIndex>;
@@ -22,7 +22,7 @@ export function createBlindIndex(key: Uint8Array) {
   };
 }
 
-/** The longest e-mail address (RFC 5321). The time to normalize a text grows with the square of its length. */
+/** The longest e-mail address (RFC 5321). A longer text is not normalized: the time grows with the length's square. */
 const maxEmailLength = 320;
 
 function foldEmail(address: string): string {

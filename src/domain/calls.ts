@@ -16,7 +16,7 @@ export type LoggedCall = {
   readonly ms: number;
   /** The code of the refusal or failure; null after a success. */
   readonly error: ApiErrorCode | null;
-  /** True if a stored answer was replayed. This call then has no attestation of its own. */
+  /** True if the answer is a replay of a stored answer. A replay has no attestation of its own. */
   readonly replayed: boolean;
 };
 

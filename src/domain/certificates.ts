@@ -8,7 +8,7 @@ import type { ClientCertificate } from "./partners.ts";
 /** A client certificate of a request. Times are milliseconds since the epoch. */
 export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "validFrom" | "validTo">;
 
-/** The size limit of a parsed certificate, above any size in use. The limit bounds the work for a request header. */
+/** A larger certificate is not parsed, which bounds the work for a request header. Certificates in use are smaller. */
 export const maxCertificateBytes = 16 * 1024;
 
 /** Parses a DER certificate. Never throws. @returns null if the bytes are not exactly one certificate */
@@ -60,7 +60,7 @@ export function readCertificateFile(file: Uint8Array, partnerId: string, options
 function soleCertificate(file: Uint8Array): Uint8Array {
   if (file[0] === 0x30) return file;
   const text = Buffer.from(file).toString("latin1");
-  // Damaged certificates are counted too. Without them, the next certificate of a chain could seem the only one.
+  // Damaged certificates count too: after an uncounted one, the next certificate of a chain would seem the only one.
   const count = Math.ceil((text.match(/CERTIFICATE-----/g)?.length ?? 0) / 2);
   if (count > 1) {
     const message = `the file holds ${count} certificates; give the partner's own alone, without its chain`;
@@ -71,7 +71,7 @@ function soleCertificate(file: Uint8Array): Uint8Array {
   return Buffer.from(base64, "base64");
 }
 
-/** Reads a SHA-256 fingerprint, with or without colons. @returns lower case, no colons. @throws TvsError USAGE */
+/** Reads a SHA-256 fingerprint. @returns the fingerprint in lower case, without colons. @throws TvsError USAGE */
 export function parseFingerprint(text: string): string {
   const digits = text.replace(/^sha-?256 fingerprint=/i, "").replace(/[:\s]/g, "");
   if (/^[0-9a-fA-F]{64}$/.test(digits)) return digits.toLowerCase();

@@ -1,4 +1,4 @@
-/** The health checks of the console and `tvs doctor` (decision D1.13). They evaluate readings (`readings.ts`). */
+/** The health checks of the console and `tvs doctor` (decision D1.13). `readings.ts` reads the figures to check. */
 
 import type { LogFigures } from "../store/evidence/log.ts";
 import { formatDuration, isoTime } from "./clock.ts";
@@ -7,18 +7,18 @@ import { explainDeliveryError, type PartnerBacklog } from "./deliveries.ts";
 import { checkpointDelayOf, formatLeafCount } from "./evidence/log.ts";
 import { describeLosses, findNotableLosses, type LossTotals, maxLostPercent } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
-import type { EndpointFigures, QuotaFigures, Readings } from "./readings.ts";
+import type { EndpointFigures, QuotaFigures, ServiceReadings } from "./readings.ts";
 import { rotationTimes } from "./rotation.ts";
 import { describeLicensedCount, type TeacherCounts } from "./status.ts";
 
 /** A finding about the service or its machine. `tvs doctor` shows every finding, the console those that are not `ok`. */
-export type Check = {
+export type NamedFinding = {
   /** A stable code of the check, for scripts. */
   readonly name: string;
   /** `warn`: the checked part works, with a fault. `fail`: it does not work, and `tvs doctor` exits with 1. */
   readonly result: "ok" | "warn" | "fail";
   readonly found: string;
-  /** The operator's remedy; null if there is nothing to do. */
+  /** The remedy, for the operator; null if the operator has nothing to do. */
   readonly advice: string | null;
   /** The command that helps, as words after `tvs`; null if no command helps. */
   readonly command: readonly string[] | null;
@@ -27,10 +27,10 @@ export type Check = {
 };
 
 /** A finding without the name of its check, which {@link nameChecks} adds. */
-export type Finding = Omit<Check, "name">;
+export type Finding = Omit<NamedFinding, "name">;
 type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean };
 
-function found(result: Check["result"]) {
+function found(result: NamedFinding["result"]) {
   return (text: string, more: string | More = {}): Finding => {
     const given: More = typeof more === "string" ? { advice: more } : more;
     return { result, found: text, advice: null, command: null, isUrgent: false, ...given };
@@ -41,8 +41,8 @@ export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
 
-/** Gives each finding the name of its check. @param findings the findings by check name, in the order of the report */
-export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): Check[] {
+/** Adds to each finding the name of its check. @param findings by the check's name, in the order of the report */
+export function nameChecks(findings: Readonly<Record<string, Finding | readonly Finding[]>>): NamedFinding[] {
   return Object.entries(findings).flatMap(([name, one]) =>
     [one].flat().map((finding) => ({ name, ...finding })),
   );
@@ -51,7 +51,7 @@ export function nameChecks(findings: Readonly<Record<string, Finding | readonly 
 /** The state that the checks evaluate, read as a whole at one time. */
 export type HealthCheckInput = {
   readonly now: number;
-  readonly readings: Readings;
+  readonly readings: ServiceReadings;
   readonly keys: KeyRing;
   readonly credentials: CredentialIndex;
   /** True while webhooks are held after `tvs restore --hold-webhooks`. */
@@ -60,12 +60,12 @@ export type HealthCheckInput = {
 
 /** A check warns if a partner has used this share of the day's quota. */
 const nearlySpent = 0.9;
-/** A delivery that has been due for longer is stuck, because the sender polls five times a second. */
+/** A delivery that has been due for longer than this is stuck, because the sender looks five times a second. */
 const overdueMs = 5 * 60_000;
 /** A check warns from `renewalMs` before a partner's last credential expires until `missedMs` after the expiry. */
 const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
-export function runHealthChecks(input: HealthCheckInput): Check[] {
+export function runHealthChecks(input: HealthCheckInput): NamedFinding[] {
   const { now, readings, keys, credentials, areWebhooksHeld } = input;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return nameChecks({
@@ -134,7 +134,7 @@ function checkTeachers(teachers: TeacherCounts, appliedAt: number | null): Findi
   );
 }
 
-function checkImport(last: Readings["imports"][number] | undefined, now: number): Finding {
+function checkImport(last: ServiceReadings["imports"][number] | undefined, now: number): Finding {
   if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
     return ok("none is unfinished");
   const since = formatDuration(now - last.startedAt);
@@ -144,7 +144,7 @@ function checkImport(last: Readings["imports"][number] | undefined, now: number)
   });
 }
 
-/** Checks the sum of a day's losses, because several imports can each stay below the limit of one import. */
+/** Checks what all imports of 24 hours removed together, because each import can stay below the limit of one import. */
 function checkLosses(losses: LossTotals): Finding {
   const noted = findNotableLosses(losses);
   if (noted.length === 0) return ok("imports have taken away little or nothing within 24 hours");

@@ -9,21 +9,21 @@ export const systemClock: Clock = { now: () => Date.now() };
 /** A calendar date, `YYYY-MM-DD`. */
 export type CalendarDate = string;
 
-export type Calendar = ReturnType<typeof createCalendar>;
+export type TimeZoneCalendar = ReturnType<typeof createTimeZoneCalendar>;
 
 const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
 /** No time zone is further from UTC than this. */
 const maxOffsetMs = 16 * 3_600_000;
-/** The largest step by which a time zone has set its clocks back, in quarter hours. Whole days do not count. */
+/** The largest step back of any time zone's clocks, in quarter hours; changes by a whole day do not count. */
 const maxSetBackQuarters = 12;
 
 /**
- * Makes the calendar of a time zone. UTC offsets change only at a quarter hour, so one date is cached per quarter hour.
+ * Makes the calendar of a time zone. The date is computed once a quarter hour, because UTC offsets change only then.
  * @param timeZone IANA name, for example `Africa/Lagos`
  * @throws RangeError for an unknown time zone
  */
-export function createCalendar(timeZone: string) {
+export function createTimeZoneCalendar(timeZone: string) {
   // Swedish dates have the form YYYY-MM-DD.
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short" });
   let remembered = { quarter: Number.NaN, date: "" };
@@ -59,7 +59,7 @@ export function addDays(date: CalendarDate, days: number): CalendarDate {
   return new Date(Date.parse(date) + days * dayMs).toISOString().slice(0, 10);
 }
 
-/** Counts the calendar days from one date to another; negative if `to` is earlier. */
+/** Counts the calendar days from `from` to `to`; negative if `to` is earlier than `from`. */
 export function daysBetween(from: CalendarDate, to: CalendarDate): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 }
@@ -76,7 +76,7 @@ export function isoFromSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** The newest time that was formatted. Many answers are given in the same millisecond. */
+/** The last formatted time and its text, for reuse, because many answers are given in the same millisecond. */
 let formatted = { ms: Number.NaN, text: "" };
 
 /** Formats milliseconds since the epoch as ISO 8601 with milliseconds; null stays null. */
@@ -102,7 +102,7 @@ export function formatDuration(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
-/** Reads the time in a UUIDv7 (RFC 9562, 5.7), in milliseconds since the epoch. @returns null if `id` is not a UUIDv7 */
+/** Reads the time in a UUIDv7 (RFC 9562, 5.7). @returns milliseconds since the epoch; null if `id` is not a UUIDv7 */
 export function timeOfUuid(id: string): number | null {
   const match = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.exec(id);
   return match === null ? null : Number.parseInt(`${match[1]}${match[2]}`, 16);

@@ -1,7 +1,7 @@
 import type { KeyStore } from "../store/keys.ts";
 import type { PartnerStore } from "../store/partners.ts";
 import type { SettingsStore } from "../store/settings.ts";
-import { type Clock, createCalendar } from "./clock.ts";
+import { type Clock, createTimeZoneCalendar } from "./clock.ts";
 import { loadCredentialIndex } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
 import { jwksOf, type KeyRing, keyRingOf, lastKeyChangeAt, type SigningKey, signKeyHistory } from "./keys.ts";
@@ -33,7 +33,7 @@ export type ConfigurationDependencies = {
 export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
   const inTurn = createSerialQueue();
-  /** The reload that waits to begin, which callers share. A reload that already runs may miss their change. */
+  /** The reload that has not begun yet, shared by all callers. A running reload may miss a caller's change. */
   let next: Promise<Snapshot> | undefined;
   let failingSince: number | undefined;
   let readAt = dependencies.clock.now();
@@ -86,7 +86,7 @@ export class ConflictError extends TvsError {
 const maxAttempts = 3;
 
 /**
- * Runs a transaction until its commit is accepted, each time with a newer snapshot (decision D4.8).
+ * Runs a transaction. If its commit is refused, runs the transaction again with a newer snapshot (decision D4.8).
  * @param run returns null or throws {@link ConflictError} if its commit was refused and stored nothing
  * @throws TvsError STORE_BUSY after three refused commits, and the other errors of `run`
  */
@@ -124,7 +124,7 @@ export async function runUnlessKeyRotated<T>(
   }
 }
 
-/** Refuses a database without a key of the old ring. Keys are never removed: it is another database or an old copy. */
+/** Refuses a database that lacks a key of the old ring. As keys are never deleted, it is another one or an old copy. */
 function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): void {
   const kids = new Set(found.map(({ kid }) => kid));
   if (before.keys.every(({ kid }) => kids.has(kid))) return;
@@ -151,7 +151,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
     revision,
     settings,
     teacherIdsAfter: Number(stored.get(teacherIdsAfterSettingName) ?? 0),
-    calendar: createCalendar(settings.timeZone),
+    calendar: createTimeZoneCalendar(settings.timeZone),
     credentials,
     keys: ring,
     /** The JWKS document and the signed key history, as the service sends them. */

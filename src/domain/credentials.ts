@@ -9,7 +9,7 @@ import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner } from "./partner
 import { areBytesEqual, type Secrets } from "./secrets.ts";
 
 /** A sandbox accepts `test` keys only, every other service `live` keys only. */
-export type KeyKind = "live" | "test";
+export type ApiKeyKind = "live" | "test";
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const idLength = 12;
@@ -23,17 +23,17 @@ const apiKeyPattern = new RegExp(
 export const maxLiveApiKeys = 2;
 
 /** The kind and secrets of the service that makes or reads API keys, and the time in milliseconds since the epoch. */
-type ApiKeyOptions = { readonly kind: KeyKind; readonly secrets: Secrets; readonly now: number };
+type ApiKeyOptions = { readonly kind: ApiKeyKind; readonly secrets: Secrets; readonly now: number };
 
 export function mintApiKey(partnerId: string, options: ApiKeyOptions) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
-  return { text, record: apiKeyOfText(text, partnerId, options) };
+  return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
 /** Makes the stored record of an API key. @throws TvsError INTERNAL if `text` is not a valid key of `kind` */
-export function apiKeyOfText(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
-  const keyId = parseKeyId(text, kind);
+export function apiKeyRecord(text: string, partnerId: string, { kind, secrets, now }: ApiKeyOptions): ApiKey {
+  const keyId = parseApiKeyId(text, kind);
   if (keyId === null) throw new TvsError("INTERNAL", "this is no API key");
   const mac = secrets.mac("api-key", text);
   return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
@@ -55,14 +55,14 @@ function checksum(body: string): string {
 }
 
 /** Reads kind and id of an API key. @returns null if the text is not a valid key, such as a mistyped key */
-function readApiKey(text: string): { kind: KeyKind; keyId: string } | null {
+function readApiKey(text: string): { kind: ApiKeyKind; keyId: string } | null {
   const [, kind, keyId, , sum] = apiKeyPattern.exec(text) ?? [];
   if (kind === undefined || keyId === undefined) return null;
-  return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as KeyKind, keyId } : null;
+  return checksum(text.slice(0, -checksumLength)) === sum ? { kind: kind as ApiKeyKind, keyId } : null;
 }
 
 /** Reads the id of an API key. @returns null if the text is not a valid key of `kind` (live or test) */
-export function parseKeyId(text: string, kind: KeyKind): string | null {
+export function parseApiKeyId(text: string, kind: ApiKeyKind): string | null {
   const key = readApiKey(text);
   return key?.kind === kind ? key.keyId : null;
 }
@@ -73,7 +73,7 @@ export type PresentedCredentials = {
   readonly certificates: readonly PresentedCertificate[];
   /** The API key in `Authorization`, then the API key in `x-agency-api-key`. */
   readonly keys: readonly string[];
-  /** True if `Authorization` is present, but is not `Bearer` and one key. */
+  /** True if the request has an `Authorization` header of another form than `Bearer API_KEY`. */
   readonly hasOtherAuthorization: boolean;
 };
 
@@ -106,12 +106,12 @@ export function liveCredentialsOf(
   now: number,
 ) {
   return [
-    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isKeyLive(key, now)),
+    ...[...apiKeys.values()].filter((key) => key.partnerId === partnerId && isApiKeyLive(key, now)),
     ...[...certificates.values()].filter((one) => one.partnerId === partnerId && now <= one.validTo),
   ];
 }
 
-/** Finds the caller by the first valid credential, so an unknown certificate does not hide a valid key. */
+/** Finds the caller by the first credential that is valid. An unknown certificate before a valid key is ignored. */
 export function authenticate(
   { certificates, keys }: PresentedCredentials,
   book: CredentialIndex,
@@ -124,7 +124,7 @@ export function authenticate(
   return found.find((caller) => caller !== null) ?? null;
 }
 
-/** The code and message of each 401. A well-formed credential gets `unknown`, which does not show if it exists. */
+/** The code and message of each 401. `unknown` is for a well-formed credential, and hides whether it exists. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",
@@ -149,12 +149,12 @@ export function refusedCredentialError(fault: keyof typeof refusedCredentials): 
 }
 
 /**
- * Says why {@link authenticate} refused a request, by the text of its credentials alone. A caller with a well-formed
+ * Finds why {@link authenticate} refused a request, by the text of the credentials alone. A caller with a well-formed
  * key does not learn whether the key exists, is live, or belongs to a disabled partner.
  */
 export function credentialFaultOf(
   { certificates, keys, hasOtherAuthorization }: PresentedCredentials,
-  kind: KeyKind,
+  kind: ApiKeyKind,
 ): keyof typeof refusedCredentials {
   const faults = keys.map((key) => faultOf(key, kind));
   if (faults.includes("unknown")) return "unknown";
@@ -162,7 +162,7 @@ export function credentialFaultOf(
   return faults[0] ?? (certificates.length > 0 ? "unknown" : "none");
 }
 
-function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
+function faultOf(text: string, kind: ApiKeyKind): keyof typeof refusedCredentials {
   const key = readApiKey(text);
   if (key === null) return "mistyped";
   if (key.kind === kind) return "unknown";
@@ -176,12 +176,13 @@ function byCertificate(certificate: PresentedCertificate, book: CredentialIndex,
 }
 
 function byKey(text: string, book: CredentialIndex, options: ApiKeyOptions): AuthenticatedCaller | null {
-  const keyId = parseKeyId(text, options.kind);
+  const keyId = parseApiKeyId(text, options.kind);
   if (keyId === null) return null;
   // The hash is computed for an unknown id too, so that the time of a refusal does not show which ids exist.
   const mac = options.secrets.mac("api-key", text);
   const record = book.apiKeys.get(keyId);
-  if (record === undefined || !areBytesEqual(mac, record.mac) || !isKeyLive(record, options.now)) return null;
+  if (record === undefined || !areBytesEqual(mac, record.mac) || !isApiKeyLive(record, options.now))
+    return null;
   return enabled(book, record.partnerId, record.keyId);
 }
 
@@ -190,7 +191,7 @@ function enabled(book: CredentialIndex, partnerId: string, credential: string): 
   return partner === undefined || partner.disabledAt !== null ? null : { partner, credential };
 }
 
-export function isKeyLive(key: ApiKey, now: number): boolean {
+export function isApiKeyLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
@@ -201,7 +202,7 @@ type CredentialExpiry = {
   readonly endsAt: number;
 };
 
-/** Lists the expiry of each enabled partner's last key and last certificate; none for keys if one never expires. */
+/** Lists when each enabled partner's last key and last certificate expire. A last key that never expires is left out. */
 export function listLastExpiries({ partners, apiKeys, certificates }: CredentialIndex): CredentialExpiry[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialExpiry>();
@@ -221,12 +222,12 @@ export function listLastExpiries({ partners, apiKeys, certificates }: Credential
 /** Describes an API key for the commands, without its hash; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
-  const state = isKeyLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
+  const state = isApiKeyLive(key, now) ? "live" : revokedAt === null ? "expired" : "revoked";
   return { keyId, partnerId, state, ...isoTimes({ createdAt, expiresAt, revokedAt }) };
 }
 
 async function liveKeys(store: PartnerStore, partnerId: string, now: number): Promise<ApiKey[]> {
-  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isKeyLive(key, now));
+  return (await store.apiKeys()).filter((key) => key.partnerId === partnerId && isApiKeyLive(key, now));
 }
 
 function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
@@ -234,7 +235,7 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
   return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/** Issues a new key; the current key expires after the overlap. @throws TvsError REFUSED if two keys are live */
+/** Issues a new API key. The old key expires after the overlap. @throws TvsError REFUSED if two keys are live */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,

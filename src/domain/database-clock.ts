@@ -24,7 +24,7 @@ export function createClockMonitor(
   let aheadMs = 0;
   let last = checkClockDifference(aheadMs);
   return {
-    /** Returns the measured difference in milliseconds; negative if this machine's clock is behind. */
+    /** Returns the measured difference in milliseconds; negative if this machine's clock is behind the database's. */
     aheadMs: () => aheadMs,
     /** True if the clocks differ so much that nothing may be signed. */
     isWrong: () => isWrong(aheadMs),
@@ -37,7 +37,7 @@ export function createClockMonitor(
   };
 }
 
-/** Compares the clocks before a command writes. @throws TvsError CLOCK_WRONG */
+/** Compares the clocks before a command writes. @throws TvsError CLOCK_WRONG if they differ by more than 30 s */
 export async function requireRightClock(read: ReadClock, clock: Clock): Promise<void> {
   const aheadMs = await measureClockDifference(read, clock);
   if (!isWrong(aheadMs)) return;
@@ -57,8 +57,8 @@ export function checkClockDifference(aheadMs: number): Finding {
 }
 
 /**
- * Measures by how many milliseconds this machine's clock is ahead of the database's; negative if it is behind. The
- * database reads its clock between two local readings, so the result is the smallest difference that is certain.
+ * Measures by how many milliseconds this machine's clock is ahead of the database's clock, or behind if negative. The
+ * database's clock is read between two readings of this machine's clock; the result is the least possible difference.
  */
 export async function measureClockDifference(read: ReadClock, clock: Clock): Promise<number> {
   const before = clock.now();

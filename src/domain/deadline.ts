@@ -1,6 +1,4 @@
-/**
- * Awaits a promise for at most `ms` milliseconds, then throws the error that `late` makes. The promise's work goes on.
- */
+/** Awaits a promise for at most `ms` milliseconds, then throws the error of `late`. The promise's work goes on. */
 export async function withTimeout<T>(promise: Promise<T>, { ms, late }: { ms: number; late: () => Error }) {
   const { promise: timeUp, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), ms);

@@ -10,7 +10,7 @@ import type { WebhookEndpoint } from "./webhooks.ts";
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 type DeliveryState = (typeof deliveryStates)[number];
 
-/** The cause of a hold: the endpoint or partner is disabled, or `tvs restore --hold-webhooks` holds all deliveries. */
+/** The reason why a delivery is held: its endpoint or partner is disabled, or `tvs restore --hold-webhooks` was run. */
 type HoldReason = "endpoint" | "partner" | "restore";
 
 /** The delivery of one event to one partner's endpoint. Times are milliseconds since the epoch. */
@@ -81,32 +81,32 @@ export type PartnerBacklog = {
   readonly heldBy: HoldReason | null;
 };
 
-/** The result of a retry that somebody requested. `leased`: an attempt is running, and nothing was changed. */
+/** The result of a retry that a person requested. `leased`: an attempt is running, and nothing was changed. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
 export type SendableEndpoint = Pick<
   WebhookEndpoint,
   "partnerId" | "url" | "secret" | "previousSecret" | "previousUntil" | "failingSince"
 > & {
-  /** The time at which the endpoint's next delivery is due, or a lease ends; 0 means now, null that none is pending. */
+  /** The time at which the next delivery is due or a lease ends. 0 means now; null means that no delivery is pending. */
   readonly nextDueAt: number | null;
 };
 
-/** `except` lists this process's leased deliveries, which are not leased again even if the clock is set forward. */
+/** `except` lists the deliveries that this process has leased. None is leased again, even if the clock is set forward. */
 export type LeaseRequest = {
   readonly partnerId: string;
   readonly limit: number;
   readonly except: readonly number[];
 };
 
-export type Lease = { readonly token: string; readonly now: number; readonly until: number };
+export type DeliveryLease = { readonly token: string; readonly now: number; readonly until: number };
 
 export type LeasedDelivery = Pick<
   DeliveryDetail,
   "id" | "deliveryId" | "partnerId" | "eventId" | "eventType" | "body"
 > & {
   readonly lease: string;
-  /** The attempts before this lease; `scheduledAttempts` counts only those since the schedule last restarted. */
+  /** All attempts before this lease. `scheduledAttempts` counts the attempts since the retry schedule last restarted. */
   readonly attempts: number;
   readonly scheduledAttempts: number;
 };
@@ -116,13 +116,13 @@ export type FinishedAttempt = Omit<DeliveryAttempt, "number"> & {
   /** The URL of the attempt. If the endpoint's URL has changed since, a failure does not count against the endpoint. */
   readonly url: string;
   readonly finishedAt: number;
-  /** The time of the next attempt, in milliseconds since the epoch, or the final state. */
+  /** The time of the next attempt, in milliseconds since the epoch, or the delivery's final state. */
   readonly next: { readonly dueAt: number } | "delivered" | "dead";
   /** True if the receiver answered 410, which disables the endpoint. */
   readonly isGone: boolean;
 };
 
-/** Makes a delivery due now; a dead one becomes pending. @throws TvsError NOT_KNOWN, REFUSED */
+/** Makes a delivery due now. A dead delivery becomes pending. @throws TvsError NOT_KNOWN, REFUSED */
 export async function retryDelivery(
   { webhooks, clock }: { webhooks: DeliveryStore; clock: Clock },
   deliveryId: string,
@@ -150,7 +150,7 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/** Releases the deliveries held by `tvs restore --hold-webhooks`. @returns true if they were held */
+/** Releases all deliveries after `tvs restore --hold-webhooks`. @returns false if that command held no deliveries */
 export async function releaseHeldWebhooks(settings: SettingsStore): Promise<boolean> {
   const held = (await settings.read()).get(holdWebhooksSettingName) === "true";
   if (held) await settings.write({ [holdWebhooksSettingName]: "false" });

@@ -1,9 +1,9 @@
 import { distance } from "fastest-levenshtein";
 
-/** A longer word is not compared: nobody types it by hand. */
+/** The longest word that is compared, in characters. Nobody types a longer word by hand. */
 const maxLength = 64;
 
-/** Finds the known word nearest to `given`, with at most a third of its letters edited. Case and `-`/`_` are ignored. */
+/** Finds the known word nearest to `given`, if at most a third of the letters differ. Ignores case; `_` equals `-`. */
 export function findSimilarWord(given: string, known: readonly string[]): string | null {
   if (given.length > maxLength) return null;
   const folded = fold(given);
@@ -26,7 +26,7 @@ function fold(word: string): string {
   return word.toLowerCase().replaceAll("_", "-");
 }
 
-/** Counts the edits between two words; swapped neighbours are one edit. For long texts it returns the longer length. */
+/** Counts the edits between two words, a swapped pair as one. Above `maxLength`, returns the longer word's length. */
 export function editDistance(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;

@@ -50,7 +50,7 @@ export function listIneligibilityReasons(teacher: Teacher, license: License, opt
   return reasons;
 }
 
-/** The reason for each certificate status that a policy does not accept. A policy may even leave out VERIFIED. */
+/** The reason to give for each certificate status, if the policy refuses the status. A policy can refuse VERIFIED. */
 const certificateReasons: Readonly<Record<CertificateStatus, Reason>> = {
   NOT_FOUND: "CERTIFICATE_NOT_FOUND",
   CLAIMED: "CERTIFICATE_CLAIMED",

@@ -23,20 +23,17 @@ export type Claims = {
   /** Whole seconds since the Unix epoch. */
   readonly issuedAt: number;
   readonly result: EligibilityResult;
-  /** The envelope's index in a status list; absent if the service has no status lists. */
+  /** The status list and the envelope's index in it; absent if the service has no status lists. */
   readonly status?: StatusClaim | undefined;
 };
 
 export type SerializedEnvelope = { readonly claims: Claims; readonly jws: string; readonly json: string };
 
-/**
- * Signs the results of one call, each in its own envelope, in the order of `claims`.
- * @throws the errors of `sign`
- */
+/** Signs the results of one call, each in its own envelope, in the order of `claims`. @throws the errors of `sign` */
 export async function signEnvelopes(claims: readonly Claims[], kid: string, sign: Signer["sign"]) {
   const header = base64urlOfText(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => {
-    // The same bytes are the signed claim and its unsigned copy, so the two cannot differ.
+    // The same JSON text becomes the signed claim and the unsigned copy beside the JWS, so the two cannot differ.
     const result = JSON.stringify(one.result);
     return { claims: one, result, input: `${header}.${base64urlOfText(payloadOf(one, result))}` };
   });

@@ -1,6 +1,6 @@
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 
-/** The codes of commands' failures; no HTTP caller gets them. */
+/** The codes of failures of commands. HTTP callers get `INTERNAL` instead. */
 const commandCodes = [
   "USAGE",
   "INPUT_UNREADABLE",
@@ -31,7 +31,7 @@ export function publicCodeOf(code: ErrorCode): ApiErrorCode {
 }
 
 /**
- * An expected failure. `message` is public: it says what is wrong and what to do, and never contains personal or secret
+ * An expected failure. The public `message` says what is wrong and what to do, and never contains personal or secret
  * values. `retryAfterSeconds` is public too. `detail` is for the log only.
  */
 export class TvsError extends Error {

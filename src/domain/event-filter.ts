@@ -1,14 +1,14 @@
-/** A partner's event filter, for its webhook and for the events that it fetches (decision D17.1). */
+/** A partner's event filter selects the events that the webhook sends or the partner fetches (decision D17.1). */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
 import type { PartnerEventStore } from "../store/partner-events.ts";
 import type { Clock } from "./clock.ts";
 import { runAndPause } from "./serial.ts";
 
-/** The choices of teachers: all, those whom the partner has verified, or those on its watch list. */
+/** The choices of teachers: all, those whom the partner has verified, or those on the partner's watch list. */
 export const teacherFilters = ["all", "verified", "watched"] as const;
 
-/** The chosen events of the chosen teachers. `src/store/events.ts` applies the filter. */
+/** The types of events and the teachers about which a partner is notified. `src/store/events.ts` applies the filter. */
 export type EventFilter = {
   readonly events: readonly EventType[];
   readonly teachers: (typeof teacherFilters)[number];
@@ -20,7 +20,7 @@ export const partnerEventRetentionMs = 30 * 86_400_000;
 /** The most rows deleted in one commit, which then takes a few milliseconds and hardly delays other writes. */
 const prunedRows = 500;
 
-/** Deletes events of partners that are older than 30 days, in short commits with pauses between them. */
+/** Deletes partners' events that are older than 30 days, in short commits with pauses between them. */
 export async function prunePartnerEvents(eventFilter: PartnerEventStore, clock: Clock): Promise<void> {
   const before = clock.now() - partnerEventRetentionMs;
   for (const partnerId of await eventFilter.prunable(before)) {

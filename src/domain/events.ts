@@ -3,7 +3,7 @@ import type { CertificateStatus, EventType, LicenseStatus, WebhookEvent } from "
 import { type CalendarDate, isoTime } from "./clock.ts";
 import { licenseStatusOn, type Teacher } from "./teachers/teachers.ts";
 
-/** An announced status change. Every delivery sends the bytes of `body`. */
+/** An event about a teacher's change of status. Every delivery of the event sends the bytes of `body`. */
 export type TeacherEvent = {
   readonly eventId: string;
   readonly eventType: EventType;
@@ -22,13 +22,13 @@ export type Statuses = {
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
-/** Gives the statuses before a change; for a new teacher no licence, no certificate, and `active` as after it. */
+/** Gives the statuses before a change. A new teacher had no licence and no certificate; `active` is as in `after`. */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
   return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };
 }
 
-/** Gives the statuses that events last announced. The licence may have expired or begun since. */
+/** Gives the statuses that events last announced. The licence may have begun or expired after the announcement. */
 export function announcedStatuses(teacher: Teacher): Statuses {
   return statusesWith(teacher, teacher.announcedStatus);
 }
@@ -45,8 +45,8 @@ function statusesWith({ certificateStatus, active, hidden }: StatusFields, licen
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };
 
 /**
- * Lists the events that a change causes, the licence's event first (decision D7.5). A deactivation or hiding causes no
- * other event. Changes of a hidden record cause no event.
+ * Lists the events that a change causes, the licence's event first (decision D7.5). A deactivation or hiding causes
+ * `teacher.deactivated` alone. Changes of a hidden record cause no event.
  */
 export function diffStatuses(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
@@ -75,7 +75,7 @@ function certificateEvent({ certificate: from }: Statuses, { certificate: to }: 
 
 type Occurrence = { readonly tId: number | null; readonly regNo: string | null; readonly occurredAt: number };
 
-/** Makes the events of a change, with their ids and exact bytes. */
+/** Makes the events of a change, each with its id and exact bytes. */
 export function eventsOfChange(before: Statuses, after: Statuses, subject: Occurrence): TeacherEvent[] {
   return diffStatuses(before, after).map((transition) => createEvent(transition, after, subject));
 }

@@ -8,7 +8,7 @@ import { areBytesEqual, type Secrets } from "./secrets.ts";
 
 export type StoredAnswer = { readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
-/** A stored answer. `id` is a keyed hash of the key, `fingerprint` of the body, since both may have personal data. */
+/** A stored answer. `id` and `fingerprint` are keyed hashes of key and body, because both may have personal data. */
 export type IdempotencyRecord = StoredAnswer & {
   readonly id: Uint8Array;
   readonly fingerprint: Uint8Array;
@@ -16,7 +16,7 @@ export type IdempotencyRecord = StoredAnswer & {
 };
 
 export const idempotencyRetentionMs = 72 * 3_600_000;
-/** A call waits at most this long for a running call with the same key. */
+/** A call waits at most this long for a running call with the same key, and is then refused with 409. */
 const waitMs = 2_000;
 const maxIdempotencyKeyLength = 255;
 
@@ -28,8 +28,8 @@ export type IdempotentRunner = ReturnType<typeof createIdempotentRunner>;
 export type CallAnswer = StoredAnswer & { readonly replayed: boolean };
 
 /**
- * Runs one call for each idempotency key (contract C16). The record that is committed with the answer ensures this on
- * all nodes. In this process a second call with the key waits for the first, so that no signature is made in vain.
+ * Runs one call for each idempotency key (contract C16). The record that is committed with an answer prevents a second
+ * run on any node. In this process, a second call with the key waits for the first, so no signature is made in vain.
  */
 export function createIdempotentRunner(store: IdempotencyStore, secrets: Secrets, clock: Clock) {
   const running = new Map<string, Promise<unknown>>();
@@ -78,7 +78,7 @@ export function createIdempotentRunner(store: IdempotencyStore, secrets: Secrets
 /** A quoted key, in the syntax of a structured field's string (RFC 8941, 3.3.3). */
 const quotedKey = /^"(?:[ !#-[\]-~]|\\["\\])*"$/;
 
-/** Reads a bare or quoted key; both spellings are one key. @throws TvsError IDEMPOTENCY_KEY_INVALID */
+/** Reads a key that is bare or quoted; `a` and `"a"` are the same key. @throws TvsError IDEMPOTENCY_KEY_INVALID */
 function readIdempotencyKey(text: string): string {
   const isQuoted = text.startsWith('"');
   const key = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, "$1") : text;

@@ -12,7 +12,7 @@ export type SigningKeyState = "pending" | "active" | "retired" | "compromised";
 /** One key of the JWKS document (contract C11). */
 type PublicJwk = { kty: "RSA"; use: "sig"; alg: "RS256"; kid: string; n: string; e: string };
 
-/** A signing key. Times are milliseconds since the epoch, null until the change happens. */
+/** A signing key. Each time is in milliseconds since the epoch, or null if the change has not happened. */
 export type SigningKey = {
   readonly kid: string;
   readonly state: SigningKeyState;
@@ -49,7 +49,7 @@ export async function importSigningKey(pem: string, secrets: Secrets, now: numbe
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? Buffer.from(n, "base64url").length * 8;
   if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
   if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
-  // Partners refuse a whole key set that contains such a key, and published keys stay in the set.
+  // Verifiers refuse a whole JWKS if one key has the ROCA flaw, and a published key stays in the JWKS after retirement.
   if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`)))
     throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
   if (!signs(privateKey, pem))
@@ -58,7 +58,7 @@ export async function importSigningKey(pem: string, secrets: Secrets, now: numbe
   return pendingKey({ n, e, pkcs8 }, secrets, now);
 }
 
-/** True if the key's signature verifies. A damaged private key can be read without an error. */
+/** True if a signature by the key verifies. A damaged private key may be read without an error. */
 function signs(privateKey: KeyObject, pem: string): boolean {
   const probe = Buffer.from("tvs");
   try {
@@ -120,7 +120,7 @@ export function keyRingOf(keys: readonly SigningKey[]): KeyRing {
   return { keys, active, pending };
 }
 
-/** Makes the JWKS document (contract C11). It has retired keys, for old envelopes, but no compromised keys. */
+/** Makes the JWKS document (contract C11), with the retired keys that old envelopes need, without compromised keys. */
 export function jwksOf(ring: KeyRing): { keys: PublicJwk[] } {
   return { keys: ring.keys.filter((key) => key.state !== "compromised").map((key) => key.jwk) };
 }
@@ -143,7 +143,7 @@ export async function markKeyCompromised(
 }
 
 /**
- * Signs the list of all keys with the time in which each was used. Partners verify old envelopes by it (decision D5.4).
+ * Signs the list of all keys and of their times of use, by which partners verify old envelopes (decision D5.4).
  * @returns a compact JWS of `typ` `key-history+jwt`
  */
 export async function signKeyHistory(
@@ -171,7 +171,7 @@ export async function createJwsSigner(typ: string, { active }: KeyRing, secrets:
       .sign(key);
 }
 
-/** Finds the time of the ring's last change. It is the key history's `iat`, so all nodes serve the same bytes. */
+/** Finds the time of the ring's last change. This time is the key history's `iat`, so all nodes sign the same bytes. */
 export function lastKeyChangeAt({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];
@@ -182,7 +182,7 @@ export function lastKeyChangeAt({ keys }: Pick<KeyRing, "keys">): number {
 export const signingAlgorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 
 /**
- * Decrypts a private key as PKCS #8 DER. The caller overwrites the bytes after loading them.
+ * Decrypts a private key as PKCS #8 DER. The caller must overwrite the bytes after use.
  * @throws TvsError INTERNAL for a destroyed key, MASTER_KEY_WRONG
  */
 export function decryptPkcs8(key: SigningKey, secrets: Secrets): Uint8Array<ArrayBuffer> {

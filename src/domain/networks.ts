@@ -3,14 +3,14 @@ import ipaddr from "ipaddr.js";
 import { TvsError } from "./errors.ts";
 
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
-/** A block of IP addresses: one of them, and the number of leading bits that all of them share. */
+/** A block of IP addresses: any address of the block, and the number of leading bits that all its addresses share. */
 export type IpBlock = readonly [base: IpAddress, bits: number];
 
 /** Reads an IP address; IPv4-mapped IPv6 becomes IPv4. @returns null if `text` is not an IP address */
 export function parseIpAddress(text: string): IpAddress | null {
   // The zone of `fe80::1%eth0` names a network interface, and is not part of the address.
   const bare = text.replace(/%.*$/, "");
-  // Only four decimal parts are IPv4 here: ipaddr.js would also read `1`, `0x7f.1`, and `010.0.0.1` as octal.
+  // An IPv4 address has four decimal parts. ipaddr.js also accepts `1` and `0x7f.1`, and reads `010.0.0.1` as octal.
   if (!bare.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return null;
   return ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
 }
@@ -52,7 +52,7 @@ export function hasWildcardHost(issuer: string): boolean {
   return /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(hostOf(issuer));
 }
 
-/** Says why an issuer's URL is unfit for a live service. @returns null if it is fit */
+/** Finds why an issuer's URL is unfit for a live service. @returns null if the URL is fit */
 export function findIssuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | null {
   if (hasWildcardHost(issuer)) return "wildcard";
   if (isLoopbackHost(hostOf(issuer))) return "loopback";

@@ -68,7 +68,7 @@ export const defaultWatchLimit = 100_000;
 /** The highest watch limit: more teachers than any country has. */
 const maxWatchLimit = 10_000_000;
 
-/** Checks a partner record before it is stored. @throws TvsError USAGE naming the field */
+/** Checks a partner's record before it is stored. @throws TvsError USAGE naming the wrong field */
 export function checkPartner(partner: Partner): Partner {
   const wanted = "the partner id must be 1 to 64 letters, digits, dots, dashes or underscores";
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(partner.partnerId)) throw new TvsError("USAGE", wanted);
@@ -76,7 +76,7 @@ export function checkPartner(partner: Partner): Partner {
   return partner;
 }
 
-/** Checks a change. @throws TvsError USAGE naming the option, or for a change without members */
+/** Checks a change of a partner. @throws TvsError USAGE naming the wrong option, or if the change is empty */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {

@@ -1,10 +1,10 @@
-/** Finds NINs, phone numbers and e-mail addresses in free text. They are never stored (decision D3.7). */
+/** Finds NINs, phone numbers and e-mail addresses in free text, which must not be stored (decision D3.7). */
 
 /** Decimal digits of every script, and characters that NFKC turns into digits. */
 const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";
 /** Separators between the digits of one number. A comma before a space separates two numbers. */
 const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e3]|,(?!\\s)){1,3}";
-/** A UUID, which is not personal data, although one in ten contains eleven digits in a row or in groups. */
+/** A UUID, which is not personal data. One UUID in ten has eleven digits in a row or in groups, and looks like a NIN. */
 const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
 
 /** An e-mail address. The bounds of its parts keep the search linear in the length of a text. */
@@ -29,7 +29,7 @@ const minPlusDigits = 9;
 /** Printable ASCII. Most texts match, and are not searched for the digits of other scripts. */
 const plainText = /^[ -~]*$/;
 
-/** The longest text that is searched, ten times the longest text that is stored. */
+/** The longest text that is searched, in characters: ten times the longest text that is stored. */
 const maxSearchedLength = 40_000;
 
 /** Replaces NINs, phone numbers and e-mail addresses by `[removed]`. A text that is too long is replaced whole. */
@@ -51,7 +51,7 @@ export function asciiDigitsOf(text: string): string {
 }
 
 /** Replaces the decimal digits of every script by ASCII digits. */
-export function withAsciiDigits(text: string): string {
+export function toAsciiDigits(text: string): string {
   return plainText.test(text) ? text : text.replace(/\p{Nd}/gu, asciiDigit);
 }
 
@@ -63,7 +63,7 @@ function asciiDigit(char: string): string {
   return known;
 }
 
-/** Finds a digit's value by its distance, modulo 10, from the first of adjacent digits: Unicode has 0 to 9 in order. */
+/** Finds a digit's value: the distance, modulo 10, from the start of a run of digits, which in Unicode is a zero. */
 function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;
@@ -90,7 +90,7 @@ function isPersonal(run: string): boolean {
 const usualGrouping =
   /(?<!\d)(?:(?:234-?0?|0)[789]-?[01](?:-?\d){8}|[789][01]\d-\d{3}-\d{4}|\d{3}-\d{4}-\d{4}|\d{4}-\d{3}-\d{4}|\d{4}-\d{4}-\d{3})(?!\d)/;
 
-/** Writes the digits with "/" for a separator that is rare in phone numbers, and "-" for any other. */
+/** Joins the groups of digits by "/" where the separator is rare in phone numbers, and by "-" elsewhere. */
 function grouped(all: readonly Group[]): string {
   return all
     .map(
@@ -112,7 +112,7 @@ function endOf(match: RegExpExecArray | undefined): number {
   return match === undefined ? 0 : match.index + match[0].length;
 }
 
-/** Splits groups at years beside a slash, a dash or a dot, because dates and file numbers contain years. */
+/** Splits the groups at each year that has a slash, dash or dot beside it, as in dates and file numbers. */
 function withoutYears(all: readonly Group[]): Group[][] {
   const parts: Group[][] = [[]];
   for (const group of all) {

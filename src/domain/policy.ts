@@ -6,7 +6,7 @@ import { TvsError } from "./errors.ts";
 const ruleSchema = v.strictObject({
   certificate: v.array(v.picklist(certificateStatuses)),
   sources: v.array(v.picklist(teacherSources)),
-  /** Accepted categories; an empty list accepts all. */
+  /** The categories of teachers that the rule accepts. An empty list accepts every category. */
   categories: v.array(v.pipe(v.string(), v.nonEmpty())),
   minDaysRemaining: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)),
 });
@@ -16,9 +16,9 @@ const policySchema = v.strictObject({
   purposes: v.record(v.picklist(purposes), ruleSchema),
 });
 
-/** The requirements of a purpose, beyond an active teacher with a VALID licence. */
+/** The requirements for one purpose, in addition to an active teacher with a VALID licence. */
 export type PolicyRule = Readonly<v.InferOutput<typeof ruleSchema>>;
-/** A policy. Nobody is eligible for a purpose without a rule. */
+/** The rule for each purpose. For a purpose without a rule, nobody is eligible. */
 export type Policy = {
   readonly version: string;
   readonly purposes: Readonly<Partial<Record<string, PolicyRule>>>;

@@ -5,10 +5,7 @@ export type WindowKind = "minute" | "day";
 
 const windowMs: Readonly<Record<WindowKind, number>> = { minute: 60_000, day: 86_400_000 };
 
-/**
- * The time to keep a quota window after its start. A call that is answered late is charged to the minute of its
- * arrival, and a clock that was set back needs the earlier windows.
- */
+/** The time for which a window is kept after its start, for calls answered late and for clocks that are set back. */
 const keepWindowMs: Readonly<Record<WindowKind, number>> = { minute: 3_600_000, day: 2 * 86_400_000 };
 
 /** The calls charged to one window. `startsAt` is in milliseconds since the epoch. */
@@ -19,18 +16,18 @@ export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
 export type CallsUsed = Readonly<Record<WindowKind, number>>;
 
-/** The charge of a call to the minute and day of its arrival, and the limits of both. */
+/** The charge of one call to the minute and the day of its arrival, and the limits of both windows. */
 export type QuotaCharge = {
   readonly partnerId: string;
   readonly starts: WindowStarts;
   readonly calls: number;
-  /** The calls charged to the day; absent if equal to `calls`. */
+  /** The calls charged to the day; absent if the day is charged as many calls as the minute (`calls`). */
   readonly ofDay?: number;
   readonly limits: Readonly<Record<WindowKind, number>>;
 };
 
-/** Gives the starts of the windows that are open at a time; all in milliseconds since the epoch. */
-export function openWindowStarts(now: number): WindowStarts {
+/** Gives the starts of the minute and the day that contain `now`; all times in milliseconds since the epoch. */
+export function currentWindowStarts(now: number): WindowStarts {
   const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];
   return { minute: startOf("minute"), day: startOf("day") };
 }
@@ -45,9 +42,9 @@ export function windowEndSeconds(kind: WindowKind, { startsAt }: Pick<QuotaWindo
   return (startsAt + windowMs[kind]) / 1000;
 }
 
-/** Describes a partner's use of the current windows, by the committed calls. `resetAt` is ISO 8601. */
+/** Describes the committed calls of a partner in the current minute and day, and the limits. `resetAt` is ISO 8601. */
 export function describeQuotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
-  const starts = openWindowStarts(now);
+  const starts = currentWindowStarts(now);
   const useOf = (kind: WindowKind, limit: number) => {
     const startsAt = starts[kind];
     const isOurs = (one: QuotaWindow) =>

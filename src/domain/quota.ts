@@ -3,14 +3,14 @@ import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import type { CallsUsed, QuotaCharge, WindowKind, WindowStarts } from "./quota-windows.ts";
-import { openWindowStarts, windowEndSeconds } from "./quota-windows.ts";
+import { currentWindowStarts, windowEndSeconds } from "./quota-windows.ts";
 
 /** The values of the rate-limit headers (contract C15). `resetAt` is in Unix epoch seconds. */
 export type LimitState = {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: number;
-  /** Each window's limit, and the calls left. `lasts` and `endsIn` are in seconds. */
+  /** The limit of each window, and the calls that the window has left. `lasts` and `endsIn` are in seconds. */
   readonly windows: readonly {
     readonly name: WindowKind | "address";
     readonly limit: number;
@@ -22,7 +22,7 @@ export type LimitState = {
 
 export type QuotaRefusal = LimitState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
 
-/** Thrown for a spent quota. The HTTP layer turns `refusal` into headers. */
+/** Thrown if a quota has too few calls left. The HTTP layer turns `refusal` into headers. */
 export class QuotaExceededError extends TvsError {
   readonly refusal: QuotaRefusal;
 
@@ -34,8 +34,8 @@ export class QuotaExceededError extends TvsError {
   }
 }
 
-/** The quota account of one call. A call is charged to the minute and day of its arrival, even if answered later. */
-export type CallQuotaAccount = ReturnType<typeof createCall>;
+/** The quota of one call, in the minute and day of the call's arrival, even if the call is answered later. */
+export type CallQuota = ReturnType<typeof createCall>;
 
 export type QuotaCounter = ReturnType<typeof createQuotaCounter>;
 
@@ -44,7 +44,7 @@ type QuotaDependencies = {
   readonly store: Pick<QuotaStore, "used" | "chargeMinute">;
 };
 
-/** A window as this process knows it: `used` counts the committed calls, `underWay` those that running calls reserve. */
+/** A window as this process knows it. `used` counts committed calls, `underWay` the calls that requests reserve. */
 type KnownWindow = { readonly startsAt: number; used: number; underWay: number };
 type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
 
@@ -52,14 +52,14 @@ type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
  * Counts partners' calls in fixed windows, the UTC minute and day. The database stores used calls but no limits, so a
  * changed quota applies immediately. Each call's commit decides whether its windows have room (decision D4.8).
  *
- * The counters in memory only refuse early, before a signature. They also count calls under way, so they may refuse a
- * call that a commit would accept.
+ * The counters in memory only refuse early, before a signature. These counters include calls under way, so they may
+ * refuse a call that a commit would accept.
  */
 export function createQuotaCounter(dependencies: QuotaDependencies) {
   const last = new Map<string, KnownWindows>();
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    const starts = openWindowStarts(at);
+    const starts = currentWindowStarts(at);
     const known = last.get(partnerId);
     const windowOf = (kind: WindowKind): KnownWindow =>
       known?.[kind].startsAt === starts[kind]
@@ -71,15 +71,15 @@ export function createQuotaCounter(dependencies: QuotaDependencies) {
   }
 
   return {
-    /** Opens the account of a call at its arrival, before the partner is known. */
-    open(): CallQuotaAccount {
+    /** Opens the quota of a call at the call's arrival, before its partner is known. */
+    open(): CallQuota {
       const cameAt = dependencies.clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
   };
 }
 
-/** Makes the account of one call. @param knownOf gives a partner's windows at the arrival of the call */
+/** Makes the quota of one call. @param knownOf gives a partner's windows at the arrival of the call */
 function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let owner: Omit<Account, "used"> | undefined;
   let reserved = { minute: 0, day: 0 };
@@ -104,7 +104,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     owner = { partner, known: knownOf(partner) };
   }
 
-  /** Checks both windows. @throws QuotaExceededError if the minute or the day has room for fewer calls */
+  /** Checks that minute and day have room for these numbers of calls. @throws QuotaExceededError if one has too little */
   function requireRoom(minute: number, day: number): void {
     const room = left(account());
     if (room.minute < minute || room.day < day) throw exceeded(account(), day, clock.now());
@@ -137,7 +137,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
 
   return {
     /**
-     * Reserves one call of the minute's quota. If a retry changes the partner, the first reservation is freed.
+     * Reserves one call of the minute's quota. If a retry has another partner, the first partner's reservation is freed.
      * @throws QuotaExceededError if the minute is known to have no room
      */
     reserve(partner: Partner): void {
@@ -151,7 +151,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
      * @throws QuotaExceededError if the minute or the day has too little room
      */
     chargeFor(calls: number, ofDay = calls): QuotaCharge {
-      // The use in memory includes the call that `reserve` has reserved.
+      // The use in memory includes the call that `reserve` has reserved; the use that the database reports does not.
       requireRoom(reported === undefined ? calls - 1 : calls, ofDay);
       setReserved(calls, ofDay);
       return chargeOf(calls, ofDay);
@@ -159,7 +159,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     /** Checks before long work that the day has room for the calls; reserves nothing. @throws QuotaExceededError */
     expectOfDay: (calls: number) => requireRoom(0, calls),
     committed,
-    /** Reads the windows from the database after a refused commit. */
+    /** Reads the partner's windows from the database after a refused commit. */
     reread,
     /** Reads a partner's windows for the headers of a call that is refused without a charge. */
     read(partner: Partner): Promise<void> {
@@ -180,10 +180,10 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     },
     /** Returns the day's used calls as this process knows them, and the day's end in milliseconds since the epoch. */
     day: () => ({ used: account().used.day, endsAt: windowEndSeconds("day", account().known.day) * 1000 }),
-    /** Returns the state that the database reported for this call; undefined before, because memory may be wrong. */
+    /** Returns the state that the database has reported for this call; undefined until then, as memory may be wrong. */
     state: (): LimitState | undefined =>
       reported === undefined ? undefined : stateOf(account(), clock.now()),
-    /** Frees the reservation. */
+    /** Frees the calls that are still reserved. */
     end: () => setReserved(0, 0),
   };
 }
@@ -221,7 +221,7 @@ function secondsUntil(time: number, now: number): number {
   return Math.max(0, Math.ceil(time - now / 1000));
 }
 
-/** Makes the error. It names the day if the day has too little room, because its wait is longer, else the minute. */
+/** Makes the error, about the day if the day has too little room (its wait is longer), and else about the minute. */
 function exceeded(account: Account, ofDay: number, now: number): QuotaExceededError {
   const window = left(account).day < Math.max(1, ofDay) ? "day" : "minute";
   const resetAt = windowEndSeconds(window, account.known[window]);

@@ -3,20 +3,20 @@ import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import type { Calendar, Clock } from "./clock.ts";
+import type { Clock, TimeZoneCalendar } from "./clock.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
-import { describeQuotaUse, openWindowStarts } from "./quota-windows.ts";
+import { currentWindowStarts, describeQuotaUse } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
 
-/** All figures that console, metrics and doctor show, read from the database at one time. */
-export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
-export type QuotaFigures = Readings["quotas"][number];
-/** An endpoint's figures, with the URL's host only: its path or query may contain a secret of the partner. */
-export type EndpointFigures = Readings["endpoints"][number];
+/** All figures about a service that console, metrics and doctor show, read from the database at one time. */
+export type ServiceReadings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
+export type QuotaFigures = ServiceReadings["quotas"][number];
+/** An endpoint's figures, with only the host of the URL, whose path or query may contain a secret of the partner. */
+export type EndpointFigures = ServiceReadings["endpoints"][number];
 
 /** The newest readings (null before the first), and whether the last attempt to renew them failed. */
-export type LatestReadings = { readonly readings: Readings | null; readonly hasFailed: boolean };
+export type LatestReadings = { readonly readings: ServiceReadings | null; readonly hasFailed: boolean };
 
 type ReadingsDependencies = {
   readonly quotaStore: Pick<QuotaStore, "windows">;
@@ -25,14 +25,14 @@ type ReadingsDependencies = {
   readonly imports: ImportHistory;
   readonly status: Pick<RegisterFigures, "teachers" | "licenses">;
   readonly evidence: Pick<LogStore, "figures">;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
   /** Called at the first failure after a success. */
   readonly onError?: (error: unknown) => void;
 };
 
 const shownImports = 12;
-/** A larger register is counted by a sample. A count of this many teachers blocks the event loop for about 10 ms. */
+/** The most teachers that are counted without a sample. Such a count blocks the event loop for about 10 ms. */
 const countedTeachers = 20_000;
 /** Readings are reused for 1.5 s at least, and for fifty times as long as the reading took. */
 const minReuseMs = 1_500;
@@ -71,7 +71,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, losses, teachers, logFigures] =
     await Promise.all([
-      quotaStore.windows(openWindowStarts(now)),
+      quotaStore.windows(currentWindowStarts(now)),
       partners.partners(),
       webhooks.endpoints(),
       webhooks.backlog(now),

@@ -33,7 +33,7 @@ export async function readRotatableKeys(keys: KeyStore, { immediately, now }: Ro
   return { active, pending, early };
 }
 
-/** Promotes the pending key. @throws TvsError REFUSED as {@link readRotatableKeys}, and for a concurrent rotation */
+/** Makes the pending key active. @throws TvsError REFUSED as {@link readRotatableKeys}, and for a concurrent rotation */
 export async function rotateSigningKeys(
   keys: KeyStore,
   secrets: Secrets,
@@ -48,7 +48,7 @@ export async function rotateSigningKeys(
 /** A rotation is due when the signing key has been active for this long. A later rotation breaks nothing. */
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
-/** Says when the next rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */
+/** Computes when a rotation is due, and when it is possible without `--now`; in milliseconds since the epoch. */
 export function rotationTimes({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
   const possibleAt = pending.publishedAt + minKeyPublicationMs;

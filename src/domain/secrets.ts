@@ -44,11 +44,11 @@ export function deriveSecrets(text: string) {
     /** Computes the HMAC-SHA-256 of a value with the key for `use`. */
     mac: (use: keyof typeof macKeys, value: string) =>
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
-    /** Encrypts by AES-256-GCM, as nonce, ciphertext and tag. `open` succeeds only with the same `name`. */
+    /** Encrypts by AES-256-GCM. Only `open` with the same `name` decrypts the result: nonce, ciphertext and tag. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
-    /** Decrypts a sealed value. @throws TvsError MASTER_KEY_WRONG, also for another name or an altered value */
+    /** Decrypts a value of `seal`. @throws TvsError MASTER_KEY_WRONG, also for another `name` or an altered value */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
-    /** A value by which the database recognises its master key. */
+    /** A value that the database stores, so that a wrong master key is noticed. */
     check: Buffer.from(derive("check")).toString("base64url"),
   };
 }

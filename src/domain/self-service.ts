@@ -77,7 +77,7 @@ function isUuid(text: string): boolean {
 
 type SelfFacts = { endpoint: WebhookEndpoint | null; day: { used: number; endsAt: number }; now: number };
 
-/** Describes a partner's terms, credentials and webhook for the partner. */
+/** Describes the calling partner's terms, credentials and webhook. */
 export function describeOwnAccount(
   { snapshot, authenticated }: AuthenticatedCall,
   { endpoint, day, now }: SelfFacts,

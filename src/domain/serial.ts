@@ -10,10 +10,10 @@ export function createSerialQueue(): <T>(run: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** The longest pause: after a suspended process wakes, its run seems to have taken hours. */
+/** The longest pause. A step during which the process was suspended seems to have taken hours. */
 const longestRestMs = 2_000;
 
-/** Runs one step, then pauses for as long as the step took: half of the time is left to other work. */
+/** Runs one step, then pauses for as long as the step took, so that half of the time is left to other work. */
 export async function runAndPause<T>(run: () => Promise<T>): Promise<T> {
   const startedMs = performance.now();
   const result = await run();

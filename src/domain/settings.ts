@@ -16,9 +16,9 @@ export type SettingRow = {
   readonly hint?: string;
   /** The default as text; absent without a default. */
   readonly usual?: string;
-  /** The command that stores the value in the register: each `serve` with the option, or `init`. Absent if none does. */
+  /** The command that stores the value: each `serve` that gets the option, or `init`. Absent if no command stores it. */
   readonly remembered?: "serve" | "init";
-  /** Present if `tvs init` asks for the setting. A text is the default of the question, instead of `usual`. */
+  /** Present if `tvs init` asks for the setting. A text is the question's default answer, instead of `usual`. */
   readonly init?: true | string;
 };
 
@@ -66,14 +66,14 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Checks the text, not only the parsed URL: partners compare issuers as texts, and a URL parser corrects them. */
+/** Checks the text, because a URL parser corrects flaws of a text, and partners compare issuers as texts. */
 function isHttpAddress(address: string): boolean {
   return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
 }
 
 const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 
-/** The register's location and master key: options of every command, or environment variables only. */
+/** The register's location and master key. Each is an option of every command, or only an environment variable. */
 export const registerAccessSettings = {
   data: { kind: text, usual: "./data" },
   database: { kind: text },
@@ -98,7 +98,7 @@ export const sharedSettings = {
   cryptoMb: { kind: text, hint: "FILE" },
 } as const satisfies Readonly<Record<string, SettingRow>>;
 
-/** The most signer threads. Each needs memory, and measurements show no gain from more. */
+/** The most signer threads. Each thread needs memory, and more threads showed no gain in measurements. */
 export const maxSignerThreads = 64;
 
 export const serveSettings = {
@@ -127,7 +127,7 @@ export function storedNameOf(name: string): string {
   return optionNameOf(name).replaceAll("-", "_");
 }
 
-/** The stored names of the settings whose values the table `changes` records. Other values may be long. */
+/** The stored names of the settings whose values the table `changes` records. Contents of files may be too long. */
 export const namesOfLoggedSettings = Object.entries<SettingRow>({ ...sharedSettings, ...serveSettings })
   .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
   .map(([name]) => storedNameOf(name));
@@ -175,7 +175,7 @@ function onOff(isOn: boolean): "on" | "off" {
   return isOn ? "on" : "off";
 }
 
-/** Gives the settings whose stored value differs. Only these are written, since another node may have changed others. */
+/** Finds the settings that differ from their stored values. Writing an equal value could undo another node's change. */
 export function findChangedSettings(
   settings: Readonly<Record<string, string>>,
   remembered: ReadonlyMap<string, string>,

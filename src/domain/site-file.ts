@@ -42,7 +42,7 @@ const logo = v.pipe(
   v.regex(/^[^./\\][^/\\]*$/, "must be the name of a file beside the site's own, without a folder"),
 );
 
-/** Makes an object's schema. It refuses unknown members, because a misspelt member would be ignored silently. */
+/** Makes the schema of an object, which refuses unknown members: a misspelt member would be ignored silently. */
 function objectOf<T extends v.ObjectEntries>(entries: T) {
   const names = Object.keys(entries).join(", ");
   const object = v.strictObject(entries, ({ expected, received }) => {
@@ -144,7 +144,7 @@ function flawOfLogo(file: Buffer): string | null {
   if (Math.min(width, height) === 0) return "is a damaged PNG";
   if (Math.max(width, height) > maxPngSide) return "is more than 2048 pixels wide or high";
   try {
-    // A pixel has at most eight bytes. A row has one byte more, and an interlaced picture at most twice as many rows.
+    // A pixel has at most eight bytes, and each row an extra byte. Interlaced pictures have at most twice as many rows.
     const maxOutputLength = height * (8 * width + 2) + 64;
     return inflateSync(packed, { maxOutputLength }).length > 0 ? null : "is a damaged PNG";
   } catch {

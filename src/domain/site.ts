@@ -26,7 +26,7 @@ export const defaultSite: SiteDetails = {
 
 let lastRead = { text: "", site: defaultSite };
 
-/** Reads a stored site. The same text gives the same object, by which pages are cached. */
+/** Reads a stored site. An unchanged text gives the same object, because pages are cached by the object. */
 export function readStoredSite(text: string): SiteDetails {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;

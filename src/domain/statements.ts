@@ -1,6 +1,6 @@
 /**
  * Makes statements about whole lists (decision D16.1): one signature for all rows. A list is looked up some rows at a
- * time, so that other calls are answered in between. The commit requires that no record has changed.
+ * time, so that other calls are answered in between. The commit requires that no record has changed since its lookup.
  */
 
 import { Buffer } from "node:buffer";
@@ -59,7 +59,7 @@ type Person = {
 
 /** The most names under which a list may name one person: with more, a caller could guess the registered name. */
 const maxNames = 3;
-/** The rows of one turn of the event loop. They take about half a millisecond; then other calls are answered. */
+/** The rows evaluated in one turn of the event loop, for about half a millisecond. Other calls run between turns. */
 const rowsInTurn = 24;
 
 /** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID if a person has more than three names */

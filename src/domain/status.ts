@@ -4,13 +4,13 @@ import type { StoredImport } from "../store/imports.ts";
 import type { KeyStore } from "../store/keys.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import { type Calendar, type Clock, isoTime } from "./clock.ts";
+import { type Clock, isoTime, type TimeZoneCalendar } from "./clock.ts";
 import { sumWebhookBacklog } from "./deliveries.ts";
 import type { SigningKey, SigningKeyState } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 
-/** The size up to which a whole register is counted. Of a larger one, about `sampleSize` teachers are counted. */
+/** The most teachers that are counted one by one. Of a larger register, about `sampleSize` teachers are counted. */
 const maxCounted = 100_000;
 const sampleSize = 10_000;
 const hourMs = 3_600_000;
@@ -50,7 +50,7 @@ type StatusSources = {
   readonly keys: Pick<KeyStore, "list">;
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly evidence: Pick<LogStore, "figures">;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
 };
 

@@ -1,5 +1,5 @@
 import type { TeacherStore } from "../store/teachers.ts";
-import { addDays, type Calendar, type CalendarDate, type Clock } from "./clock.ts";
+import { addDays, type CalendarDate, type Clock, type TimeZoneCalendar } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
 import { runAndPause, startRepeating } from "./serial.ts";
@@ -11,16 +11,16 @@ const chunkRows = 50;
 const pollIntervalMs = 1_000;
 
 /**
- * Announces licences that ended or began since the last sweep. Every write requires its record's version, so concurrent
- * sweeps and commands announce each change once.
+ * Announces licences that ended or began since the last sweep. A write requires that its record is unchanged, so
+ * concurrent sweeps and commands announce each licence once.
  * @param options `isStopped` ends the sweep between two commits; `onProgress` gets the number of announced licences
- * @returns the date, and the numbers of licences that ended and began and of their events
+ * @returns the date, and the numbers of ended licences, begun licences and events
  * @throws TvsError INTERNAL if a due record cannot be written
  */
 export async function sweepLicenses(
   teachers: TeacherStore,
   options: {
-    calendar: Calendar;
+    calendar: TimeZoneCalendar;
     clock: Clock;
     actor: string;
     isStopped?: () => boolean;
@@ -34,7 +34,7 @@ export async function sweepLicenses(
   while (!isStopped()) {
     const due = await teachers.dueByCalendar(date, chunkRows);
     if (due[0] === undefined) break;
-    // A write is refused if its record has changed; the record is then read again. Without a change, retries never end.
+    // A write is refused if its record changed after the read. If an unchanged record is refused, retries would not end.
     const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
@@ -63,12 +63,12 @@ export function isAnnouncementDue(teacher: StoredTeacher, today: CalendarDate): 
 }
 
 /**
- * Plans the next announcement of a due licence. If it began and ended between two sweeps, it is announced twice.
+ * Plans the next announcement of a due licence. A licence that began and ended between two sweeps needs two plans.
  * The history gets the time of the sweep, the event the time at which the licence began or ended.
  */
 export function planLicenseAnnouncement(
   teacher: StoredTeacher,
-  options: { calendar: Calendar; clock: Clock; actor: string },
+  options: { calendar: TimeZoneCalendar; clock: Clock; actor: string },
 ): TeacherWrite {
   const { calendar, clock, actor } = options;
   const at = clock.now();

@@ -11,7 +11,7 @@ import type { AuthenticatedCaller } from "./credentials.ts";
 import { evaluateEligibility } from "./eligibility.ts";
 import { type Claims, type SerializedEnvelope, type Signer, signEnvelopes } from "./envelopes.ts";
 import type { CallAnswer, IdempotentRunner, PendingRecord, StoredAnswer } from "./idempotency.ts";
-import type { CallQuotaAccount } from "./quota.ts";
+import type { CallQuota } from "./quota.ts";
 import { evaluateTeacherList, type StatementRequest, signStatement } from "./statements.ts";
 import { type StatusIndexer, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
@@ -37,7 +37,7 @@ type VerificationCall = AuthenticatedCall &
   VerificationRequest & {
     readonly operation: AttestedOperation;
     readonly requestId: string;
-    readonly quota: CallQuotaAccount;
+    readonly quota: CallQuota;
   };
 
 export type { CallAnswer };
@@ -46,7 +46,7 @@ export type CallAnswerer = ReturnType<typeof createCallAnswerer>;
 
 export type IdempotencyInput = {
   readonly key: string;
-  /** The parsed body as it was sent. */
+  /** The request's parsed JSON, before a schema has changed it. */
   readonly body: unknown;
 };
 
@@ -74,7 +74,7 @@ type Outcome = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> &
 
 /**
  * Looks teachers up, applies the policy, signs, and commits the evidence before the answer is sent. The commit checks
- * the preconditions; if one has changed, the caller retries the call (decision D4.8).
+ * the preconditions; if one no longer holds, the caller retries the call (decision D4.8).
  *
  * A failed lookup or signature is an error. "Not found" is signed only if the register answered that it has nobody
  * (decision D2.2).
@@ -104,7 +104,7 @@ export function createCallAnswerer(dependencies: VerificationDependencies) {
     /**
      * Answers a call with an envelope for each question, or with one statement about a list. A replayed answer is
      * charged as one call of the minute's quota.
-     * @returns null if a precondition has changed; nothing was stored, and the caller authenticates and tries again
+     * @returns null if a precondition no longer holds; nothing was stored, and the caller authenticates and tries again
      */
     async answer(call: VerificationCall): Promise<CallAnswer | null> {
       const { authenticated, snapshot, operation, quota } = call;

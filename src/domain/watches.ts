@@ -6,7 +6,7 @@ import type { Partner } from "./partners.ts";
 import { cleanTerm, correctTypingErrors } from "./teachers/search-term.ts";
 import { canonicalizeRegNo } from "./teachers/teachers.ts";
 
-/** Canonical registration numbers; no number is in both lists. */
+/** The registration numbers to add and to remove, in canonical form. No number is in both lists. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
 export const maxWatchListChanges = 2_000;

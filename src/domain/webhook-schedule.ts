@@ -19,7 +19,7 @@ export const retryDelaysMs: readonly number[] = [
 /** An endpoint that fails for this time without a success is disabled, and its deliveries are held. */
 export const endpointFailureLimitMs = 5 * 24 * hourMs;
 
-/** The most jitter, as a share of the step. Jitter only lengthens a step, so no delivery comes early. */
+/** The most jitter, as a share of the delay. Jitter only lengthens a delay, so no delivery comes early. */
 const maxJitterShare = 0.2;
 const maxRetryAfterSteps = 2;
 
@@ -27,8 +27,8 @@ const maxRetryAfterSteps = 2;
 type FailedAttempt = { attempt: number; retryAfterSeconds: number | null; random: () => number };
 
 /**
- * Gives the wait before the next attempt in whole milliseconds, or `"dead"` after the last. A longer `Retry-After`
- * replaces the jittered step, up to twice the plain step; a shorter one is ignored.
+ * Gives the delay before the next attempt in whole milliseconds, or `"dead"` after the last attempt. A `Retry-After`
+ * longer than this delay is used instead, up to twice the delay without jitter. A shorter `Retry-After` is ignored.
  */
 export function nextAttemptDelayMs({ attempt, retryAfterSeconds, random }: FailedAttempt): number | "dead" {
   const stepMs = retryDelaysMs[attempt - 1];

@@ -12,13 +12,13 @@ import type { Secrets } from "./secrets.ts";
 /** The cause for which an endpoint is disabled: the operator, an answer of 410, or five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
 
-/** A partner's webhook. Times are milliseconds since the epoch; a time may be null. */
+/** A partner's webhook. Each time is in milliseconds since the epoch, or null if it does not apply. */
 export type WebhookEndpoint = {
   readonly partnerId: string;
   readonly url: string;
   /** The secret, encrypted and bound to the partner by {@link secretName}. */
   readonly secret: Uint8Array;
-  /** The secret before the last rotation; until `previousUntil` it signs too. */
+  /** The secret before the last rotation. Until `previousUntil`, both secrets sign. */
   readonly previousSecret: Uint8Array | null;
   readonly previousUntil: number | null;
   readonly createdAt: number;
@@ -111,7 +111,7 @@ export async function disableWebhook({ webhooks, partners, clock }: WebhookDepen
   return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
-/** Enables an endpoint. Its deliveries become due now with a new schedule. @throws TvsError NOT_KNOWN */
+/** Enables an endpoint. Its pending deliveries become due now, and their schedule restarts. @throws TvsError NOT_KNOWN */
 export async function enableWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const endpoint = (await webhooks.enable(partnerId)) ?? noEndpoint(partnerId);
@@ -144,7 +144,7 @@ export async function queueTestEvent(dependencies: WebhookDependencies, partnerI
   throw new TvsError("REFUSED", message);
 }
 
-/** Makes a signing secret. The contract's HMAC key is the text, that of Standard Webhooks the decoded bytes. */
+/** Makes a signing secret. The contract uses the text as HMAC key, Standard Webhooks uses the decoded bytes. */
 export function generateWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
@@ -157,7 +157,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-/** Decrypts the secrets that sign at `now`: one, or two during a rotation, the newest first. */
+/** Decrypts the secrets that sign at `now`, the newest first: two during the overlap after a rotation, else one. */
 export function decryptSigningSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,

@@ -1,6 +1,6 @@
 import type {
+  DeliveryLease,
   FinishedAttempt,
-  Lease,
   LeasedDelivery,
   LeaseRequest,
   SendableEndpoint,
@@ -69,7 +69,7 @@ export function createOutbox(driver: Driver, commit: GroupCommit) {
       return (await driver.query(open)).map(openEndpoint);
     },
     /** Leases due deliveries of enabled endpoints, in one commit. */
-    async lease(requests: readonly LeaseRequest[], lease: Lease) {
+    async lease(requests: readonly LeaseRequest[], lease: DeliveryLease) {
       const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
       return rows.flat().map(leasedDelivery);
     },
@@ -87,7 +87,7 @@ export function createOutbox(driver: Driver, commit: GroupCommit) {
   };
 }
 
-function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease) {
+function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: DeliveryLease) {
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 

@@ -31,7 +31,7 @@ test("the lookup count of an IP address returns to zero at the next full minute,
 
 const blocks = (network: number) => [`2001:db8:1:${network.toString(16)}::/64`, "2001:db8:1::/48"];
 
-test("an IPv6 /48 has sixteen times the limit of a /64, and a lookup that the /48 refuses does not count for its /64", () => {
+test("an IPv6 /48 has sixteen times the limit of a /64, and a lookup that the /48 refuses is not counted for the /64", () => {
   const { lookup } = createIpRateLimiter(() => 3, aClock(start));
   const allowed = (network: number) => lookup(blocks(network)).allowed;
   // 24 /64 blocks make two lookups each: 48 in all.

@@ -24,7 +24,7 @@ test("an attestation stores a NIN as its blind index, even if no teacher has the
   }
 });
 
-test("an attestation stores an unknown teacher id, unless it may be a NIN or a phone number", () => {
+test("an attestation stores a teacher id that nobody has, unless the id may be a NIN or a phone number", () => {
   const kept = (value: number) => redactIdentifier({ by: "tId", value }, null, index);
   expect(kept(204_417)).toEqual({ reference: "tId:204417", ninIndex: null });
   expect(kept(999_999_999)).toEqual({ reference: "tId:999999999", ninIndex: null });
@@ -34,7 +34,7 @@ test("an attestation stores an unknown teacher id, unless it may be a NIN or a p
   }
 });
 
-test("an attestation stores an unknown registration number without parts that may be a NIN or an e-mail address", () => {
+test("an attestation stores a registration number that nobody has without the parts that may be a NIN or an e-mail address", () => {
   const kept = (value: string) => redactIdentifier({ by: "regNo", value }, null, index).reference;
   expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
   expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");

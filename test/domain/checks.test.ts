@@ -132,7 +132,7 @@ test("a partner's last key or certificate gets a warning from 14 days before its
   for (const days of [15, -8]) expect(checkedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
 });
 
-test("an expiring key gets no warning if it has a successor or its partner is disabled", () => {
+test("an expiring key gets no warning if its partner is disabled or has a key that expires later", () => {
   const replaced = checkedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)]);
   expect(replaced).toEqual(well);
   expect(checkedBy([key("a", 1)], [], 1)).toEqual(well);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { addDays, createCalendar, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
+import { addDays, createTimeZoneCalendar, daysBetween, isCalendarDate } from "../../src/domain/clock.ts";
 
 // biome-ignore format: a table reads better in rows
 test.each([
@@ -19,12 +19,12 @@ test.each([
   ["Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00.000Z", "a quarter of an hour off"],
   ["Pacific/Kiritimati", "2026-01-01", "2025-12-31T10:00:00.000Z", "the furthest ahead"],
 ])("the time zone %s begins the day %s at %s: %s", (zone, date, begins, _why) => {
-  expect(new Date(createCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
+  expect(new Date(createTimeZoneCalendar(zone).startOfDay(date)).toISOString()).toBe(begins);
 });
 
 test("startOfDay agrees with dateAt on every day of two years", () => {
   for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
-    const calendar = createCalendar(zone);
+    const calendar = createTimeZoneCalendar(zone);
     for (let date = "2018-01-01"; date < "2020-01-01"; date = addDays(date, 1)) {
       const start = calendar.startOfDay(date);
       expect(calendar.dateAt(start)).toBe(date);

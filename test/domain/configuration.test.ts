@@ -102,7 +102,7 @@ test("ten simultaneous refreshes read the configuration once", () =>
     expect(new Set(snapshots).size).toBe(1);
   }));
 
-test("a second refresh finds a change that was committed during the reads of the first", () =>
+test("a second refresh finds a change that was committed while the first refresh read the tables", () =>
   withStores(async (stores) => {
     const { configuration } = await open(stores);
     const { certificates } = stores.partners;

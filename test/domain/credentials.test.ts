@@ -1,13 +1,13 @@
 import { expect, mock, spyOn, test } from "bun:test";
 import {
-  apiKeyOfText,
+  apiKeyRecord,
   authenticate,
   type CredentialIndex,
   credentialFaultOf,
   issueApiKey,
   mintApiKey,
   type PresentedCredentials,
-  parseKeyId,
+  parseApiKeyId,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
@@ -100,7 +100,7 @@ test.each<[string, Partial<PresentedCredentials>, keyof typeof credentials | nul
   },
 );
 
-const foreign = apiKeyOfText(vectors.live, "keyed", options);
+const foreign = apiKeyRecord(vectors.live, "keyed", options);
 const stored = (change: Partial<ApiKey>) => aBook([aPartner("keyed")], [{ ...key.record, ...change }]);
 
 // biome-ignore format: a table reads better in rows
@@ -160,7 +160,7 @@ test("an API key has a prefix, an id, a secret and a checksum; its record has a 
     const { text, record } = mintApiKey("agency", { ...options, kind });
     expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
     const keyId = text.slice(9, 21);
-    expect(parseKeyId(text, kind)).toBe(keyId);
+    expect(parseApiKeyId(text, kind)).toBe(keyId);
     const mac = secrets.mac("api-key", text);
     const times = { createdAt: now, expiresAt: null, revokedAt: null };
     expect(record).toEqual({ keyId, partnerId: "agency", mac, ...times });
@@ -168,11 +168,11 @@ test("an API key has a prefix, an id, a secret and a checksum; its record has a 
 });
 
 test("an API key is of one kind, live or sandbox, and its checksum is CRC-32 in base 62", () => {
-  expect([parseKeyId(vectors.live, "live"), parseKeyId(vectors.live, "test")]).toEqual([
+  expect([parseApiKeyId(vectors.live, "live"), parseApiKeyId(vectors.live, "test")]).toEqual([
     "0123456789Ab",
     null,
   ]);
-  expect([parseKeyId(vectors.test, "test"), parseKeyId(vectors.test, "live")]).toEqual([
+  expect([parseApiKeyId(vectors.test, "test"), parseApiKeyId(vectors.test, "live")]).toEqual([
     "Zz0000000000",
     null,
   ]);
@@ -192,7 +192,7 @@ test.each([
   ["with a character of another alphabet", vectors.live.replace("C", "С")],
   ["very long", `tvs_live_${"A".repeat(100_000)}`],
 ])("a text that is %s is not an API key", (_what, text) => {
-  expect(parseKeyId(text, "live")).toBeNull();
+  expect(parseApiKeyId(text, "live")).toBeNull();
 });
 
 const hourMs = 3_600_000;

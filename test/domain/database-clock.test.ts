@@ -33,7 +33,7 @@ test("a command is refused if this machine's clock is more than thirty seconds w
   expect(String(await refusal(90_000))).toContain("90 s ahead of the database's");
 });
 
-test("a service reports each change of its clock's state once, and may sign again when the clock is correct", async () => {
+test("the clock monitor reports each change of its result once, and allows signing again when the clocks nearly agree", async () => {
   let ahead = 31_000;
   const changes: string[] = [];
   const clock = { now: () => 100_000 + ahead };

@@ -77,7 +77,7 @@ const verdictOn = (teacher: StoredTeacher | null) =>
 const empty = { ninVerified: false, qualifications: [], employment: [] };
 const degree = { title: "B.Ed.", institution: null, year: 2010 };
 
-test("the verdict about an unknown teacher is always the same", () => {
+test("the verdict about an unknown teacher is the contract's result for nobody", () => {
   expect(verdictOn(null)).toEqual(notFoundResult);
 });
 

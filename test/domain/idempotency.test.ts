@@ -89,7 +89,7 @@ test("a retry gets the stored answer for 72 hours, and is a new call after that"
     expect(idempotencyRetentionMs).toBe(72 * 3_600_000);
   }));
 
-test("one of the duplicate calls that wait for a running call runs if that call fails", () =>
+test("exactly one of the duplicates that wait for a running call runs if the running call fails", () =>
   withIdempotency(async ({ service, commit, runs }) => {
     let attempts = 0;
     const work = async (pendingRecord: PendingRecord) => {

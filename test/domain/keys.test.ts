@@ -37,7 +37,7 @@ test.each([0, 512, 1024, 2047, 8192])("a signing key of %d bits is refused", asy
   expect(await catchError(generateSigningKey(secrets, bits, now))).toMatchObject({ code: "USAGE" });
 });
 
-test("a sealed private key can be opened only with its key id and master key, and only to sign", async () => {
+test("a sealed private key can be opened only with its key id and master key, and the opened key can only sign", async () => {
   const key = await fixtureKey("active", now);
   const other = await fixtureKey("pending", now);
   const der = createPrivateKey(readKey("active")).export({ type: "pkcs8", format: "der" });

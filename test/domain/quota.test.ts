@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Partner } from "../../src/domain/partners.ts";
 import {
-  type CallQuotaAccount,
+  type CallQuota,
   createQuotaCounter,
   type QuotaCounter,
   QuotaExceededError,
@@ -37,7 +37,7 @@ function refusalOf(run: () => unknown): QuotaRefusal | null {
 }
 
 /** Opens a call, and reserves one call of the minute's quota. */
-function reserved(quota: QuotaCounter, of: Partner): CallQuotaAccount {
+function reserved(quota: QuotaCounter, of: Partner): CallQuota {
   const call = quota.open();
   call.reserve(of);
   return call;
@@ -245,7 +245,7 @@ function aDatabase(used: CallsUsed) {
 }
 const opened = (used: CallsUsed) => createQuotaCounter({ clock: aClock(start), store: aDatabase(used) });
 
-test("a call whose commit was refused, and later calls, are checked by the quota use in the database", async () => {
+test("a call whose commit was refused, and later calls, are checked against the quota use in the database", async () => {
   const quota = opened({ minute: 3, day: 3 });
   const call = reserved(quota, partner());
   call.chargeFor(1);
@@ -264,7 +264,7 @@ test("a call whose commit was refused, and later calls, are checked by the quota
   expect(call.state()).toBeUndefined();
 });
 
-test("the retry after a refused commit is not refused because of other running calls", async () => {
+test("a retry after a conflict goes by the calls in the database, and not by other calls that are still running", async () => {
   const quota = opened({ minute: 2, day: 2 });
   const [call] = [reserved(quota, partner()), reserved(quota, partner())];
   await call?.reread();

@@ -38,7 +38,7 @@ test("a rotation makes the pending key active, retires the old key and deletes i
     expect(stored.get(rotated.pendingKid)).toMatchObject({ state: "pending" });
   }));
 
-test("the old key of a rotation is retired at the second of its last signature, if that is later than the rotation", () =>
+test("the old key of a rotation is retired at the second of its last signature, if that second is later than the rotation", () =>
   withStores(async ({ keys, driver }) => {
     const { active, pending } = await fillRing(keys, now);
     const signed = async (kid: string, at: number) =>

@@ -46,7 +46,7 @@ test.each([
   ["with spare bits set", `${masterKey.slice(0, -1)}9`],
   ["with a line break inside", `${masterKey.slice(0, 20)}\n${masterKey.slice(20)}`],
   ["in hexadecimal", "00".repeat(32)],
-])("a master key that is %s is refused, and the refusal does not repeat it", (_what, text) => {
+])("a master key that is %s is refused, and the refusal does not repeat the key", (_what, text) => {
   expectRefusal(() => deriveSecrets(text), "MASTER_KEY_INVALID");
 });
 

@@ -70,7 +70,7 @@ test("a site's accent colour is accepted from a contrast of 4.5:1 to white", () 
 
 const withLogo = { name: "A", logo: "logo" };
 
-test("a site's logo may be a PNG of several pixel chunks and a comment", () => {
+test("a site's logo may be a PNG with several chunks of pixels and a comment", () => {
   const picture = makePng(3, 3, ["tEXt", "IDAT"]);
   const { type, data } = read(withLogo, picture).logo ?? {};
   expect([type, data]).toEqual(["image/png", picture.toString("base64")]);

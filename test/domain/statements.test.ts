@@ -50,7 +50,7 @@ test.each([1, 2, 3, 24, 25, 257])("a partner can verify a statement of %i rows",
   }, room),
 );
 
-test("the summary of a statement counts people instead of rows, and the people with each reason", () =>
+test("the summary of a statement counts people and not rows, in all and for each reason", () =>
   withVerification(async (world) => {
     const expired = { licenseExpiryDate: "2020-01-01", certificateStatus: "CLAIMED" } as const;
     await enrol(world, { regNo: "A/1/B/1", tId: 5, ...expired });

@@ -1,5 +1,5 @@
 import { expect, mock, spyOn, test } from "bun:test";
-import { createCalendar } from "../../src/domain/clock.ts";
+import { createTimeZoneCalendar } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { startLicenseSweeps, sweepLicenses } from "../../src/domain/sweep.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
@@ -36,7 +36,7 @@ test("a sweep gives an expiry event the time of the local midnight after the exp
 
 test("a sweep after missed days makes one event for each expiry, with the time of that expiry", () =>
   withStoresAt("2026-03-01T09:00:00Z", async ({ teachers, clock, put, events }) => {
-    const london = createCalendar("Europe/London");
+    const london = createTimeZoneCalendar("Europe/London");
     await put("A/B/C/1", { licenseExpiryDate: "2026-03-28" });
     await put("A/B/C/2", { licenseExpiryDate: "2026-03-29" });
     await put("A/B/C/3", { licenseExpiryDate: "2026-10-25" });

@@ -17,7 +17,7 @@ import {
   withVerification,
 } from "./with-verification.ts";
 
-test("a check stores its attestation with the exact signature", () =>
+test("a check stores an attestation with the signature that the partner gets", () =>
   withVerification(async (world) => {
     const envelope = JSON.parse((await world.one(ask({ regNo }, { examBatch: "2026/1" }))).body);
     expect(await world.stored()).toEqual([

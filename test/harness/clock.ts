@@ -1,7 +1,7 @@
-import { type Clock, createCalendar } from "../../src/domain/clock.ts";
+import { type Clock, createTimeZoneCalendar } from "../../src/domain/clock.ts";
 
 /** The calendar of the service's default time zone. */
-export const lagos = createCalendar("Africa/Lagos");
+export const lagos = createTimeZoneCalendar("Africa/Lagos");
 
 /** A clock that only the test moves. */
 export type TestClock = Clock & { set(time: string): void; add(ms: number): void };

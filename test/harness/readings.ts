@@ -3,7 +3,7 @@
 import type { HealthCheckInput } from "../../src/domain/checks.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRingOf } from "../../src/domain/keys.ts";
-import type { Readings } from "../../src/domain/readings.ts";
+import type { ServiceReadings } from "../../src/domain/readings.ts";
 import type { LogFigures } from "../../src/store/evidence/log.ts";
 import { aPartner, aSigningKey } from "./samples.ts";
 
@@ -30,7 +30,7 @@ export const aLog: LogFigures = {
   ...{ waiting: 2, missing: 0, uncoveredSince: now - 240_000 },
 };
 
-const wellReadings: Readings = {
+const wellReadings: ServiceReadings = {
   readAt: now,
   quotas: [quota("calm", 80)],
   backlog: [],
@@ -45,7 +45,7 @@ const wellReadings: Readings = {
   log: aLog,
 };
 
-export type Change = Partial<Readings> & {
+export type Change = Partial<ServiceReadings> & {
   activatedAt?: number;
   credentials?: HealthCheckInput["credentials"];
 };

@@ -1,7 +1,7 @@
 /** One partner with its teachers: its random calls, and their history, which is checked apart from other partners. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { openWindowStarts } from "../../src/domain/quota-windows.ts";
+import { currentWindowStarts } from "../../src/domain/quota-windows.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import { checkLinearizability, type RecordedCall } from "./linearizability.ts";
 import {
@@ -155,8 +155,8 @@ function windowsOf({ cameFrom, cameUntil }: Asked, reply: CallReply | null): Win
   const isNamed = reply !== null && reset > 0 && reply.status !== 429;
   const [first, last] = isNamed ? [reset - 1, reset - 1] : [cameFrom, cameUntil];
   const windows: Windows[] = [];
-  for (let at = openWindowStarts(first).minute; at <= last; at += 60_000)
-    windows.push({ minute: `minute ${at}`, day: `day ${openWindowStarts(at).day}` });
+  for (let at = currentWindowStarts(first).minute; at <= last; at += 60_000)
+    windows.push({ minute: `minute ${at}`, day: `day ${currentWindowStarts(at).day}` });
   return windows;
 }
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { createStores } from "../../cli/open.ts";
-import { createCalendar } from "../../src/domain/clock.ts";
+import { createTimeZoneCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
 import { schemaVersion } from "../../src/store/driver/schema.ts";
@@ -12,7 +12,7 @@ import { anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from ".
 import { withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
-const calendar = createCalendar("Africa/Lagos");
+const calendar = createTimeZoneCalendar("Africa/Lagos");
 /** In the service's time zone the day began at 23:00 UTC. */
 const startOfDay = Date.parse("2026-06-14T23:00:00Z");
 

@@ -1,7 +1,7 @@
 import type { ImportStore } from "../../store/imports.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
-import type { Calendar, Clock } from "../clock.ts";
+import type { Clock, TimeZoneCalendar } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { applyStagedRows, createSupersededError } from "./apply.ts";
 import { listMissingParts, type MissingPart } from "./arrival.ts";
@@ -18,7 +18,7 @@ export type ImportDependencies = {
   readonly teachers: TeacherStore;
   readonly imports: ImportStore;
   readonly blindIndex: BlindIndex;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
   readonly actor: string;
 };

@@ -2,7 +2,7 @@
 
 import type { EventType } from "../../partner/contract.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
-import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.ts";
+import { addDays, type CalendarDate, type Clock, type TimeZoneCalendar } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
 import { announcedStatuses, diffStatuses, type Statuses, statusesOn, type TeacherEvent } from "../events.ts";
@@ -14,7 +14,7 @@ import { defaultTeacher } from "./teachers.ts";
 
 type TriggerDependencies = {
   readonly teachers: TeacherStore;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
   readonly actor: string;
 };

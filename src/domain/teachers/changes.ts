@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { TeacherStore } from "../../store/teachers.ts";
-import type { Calendar, CalendarDate, Clock } from "../clock.ts";
+import type { CalendarDate, Clock, TimeZoneCalendar } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { announcedStatuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isFailedFormula, readText } from "../import/values.ts";
@@ -18,7 +18,7 @@ export type TeacherAction = Exclude<HistoryEntry["action"], "import" | "sweep">;
 
 type ChangeDependencies = {
   readonly teachers: TeacherStore;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
   readonly actor: string;
 };

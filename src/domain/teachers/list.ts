@@ -5,7 +5,7 @@ import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts
 import { normalizeRegNo } from "../../partner/reg-no.ts";
 import type { TeacherListStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
-import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
+import { type CalendarDate, type Clock, isoTime, type TimeZoneCalendar } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { createNameMatcher } from "./name-search.ts";
 import { maxTermLength, searchKeysOf } from "./search-term.ts";
@@ -35,7 +35,7 @@ export type TeacherPage = {
 
 export type ListDependencies = {
   readonly teachers: TeacherListStore;
-  readonly calendar: Calendar;
+  readonly calendar: TimeZoneCalendar;
   readonly clock: Clock;
 };
 

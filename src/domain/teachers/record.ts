@@ -1,4 +1,4 @@
-import { type Calendar, type Clock, isoTime } from "../clock.ts";
+import { type Clock, isoTime, type TimeZoneCalendar } from "../clock.ts";
 import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
 import { describeLicenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
@@ -18,7 +18,7 @@ export function describeStoredFields(teacher: StoredTeacher) {
 
 export function describeTeacher(
   teacher: StoredTeacher,
-  { calendar, clock }: { calendar: Calendar; clock: Clock },
+  { calendar, clock }: { calendar: TimeZoneCalendar; clock: Clock },
 ) {
   const today = calendar.dateAt(clock.now());
   const { daysRemaining } = describeLicenseOn(teacher, today);

@@ -1,6 +1,6 @@
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import type { BlindIndex } from "../blind-index.ts";
-import { withAsciiDigits } from "../personal-data.ts";
+import { toAsciiDigits } from "../personal-data.ts";
 import { canonicalizeRegNo, maxTeacherId, type TeacherKey } from "./teachers.ts";
 
 /** A NIN: exactly eleven digits (contract C6). */
@@ -22,7 +22,7 @@ export function cleanTerm(text: string): string {
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")
     .trim();
-  const plain = withAsciiDigits(clean);
+  const plain = toAsciiDigits(clean);
   return /^\+?[\d\s().-]+$/.test(plain) ? plain.replace(/[\s().-]/g, "") : clean;
 }
 
@@ -127,7 +127,7 @@ const spacedRegNo = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
  */
 export function correctTypingErrors(term: string): string {
   if (term.length > maxTermLength) return term;
-  const plain = withAsciiDigits(term)
+  const plain = toAsciiDigits(term)
     .replace(/\s*[./]$/, "")
     .replace(doubledSlash, "/");
   if (plain.includes("@")) return plain;

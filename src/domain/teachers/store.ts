@@ -1,4 +1,4 @@
-import type { Calendar } from "../clock.ts";
+import type { TimeZoneCalendar } from "../clock.ts";
 import type { Statuses, TeacherEvent } from "../events.ts";
 import { eventsOfChange, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
@@ -42,7 +42,7 @@ export function planTeacherWrite(
     action: HistoryEntry["action"];
     actor: string;
     reason?: string | null;
-    calendar: Calendar;
+    calendar: TimeZoneCalendar;
     at: number;
     announce?: boolean;
   },

@@ -5,7 +5,7 @@ import { checkEvidenceLog, checkRetention } from "../../../cli/doctor/log.ts";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readCommandConfig } from "../../../src/config.ts";
-import type { Check } from "../../../src/domain/checks.ts";
+import type { NamedFinding } from "../../../src/domain/checks.ts";
 import { makeRetentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createLogStore } from "../../../src/store/evidence/log.ts";
@@ -17,7 +17,7 @@ import { makeRegister, withTestContext } from "../../harness/service.ts";
 const now = Date.parse("2026-03-01T09:30:00Z");
 const hourMs = 3_600_000;
 
-type Look = (name: string, issuer?: string) => Promise<Check | undefined>;
+type Look = (name: string, issuer?: string) => Promise<NamedFinding | undefined>;
 
 /** Makes a register with attestations and a checkpoint over them, and checks its log by name. */
 async function withLog(

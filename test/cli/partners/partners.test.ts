@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseKeyId } from "../../../src/domain/credentials.ts";
+import { parseApiKeyId } from "../../../src/domain/credentials.ts";
 import { eventTypes } from "../../../src/partner/contract.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
@@ -35,7 +35,7 @@ test("tvs partners add prints the partner's record and its API key, which show a
     ...{ partnerId: "ministry", name: "Ministry", scopes: ["eligibility", "batch"], purposes },
     ...{ perMinute: 5, perDay: 9, batchCost: "item", disabledAt: null },
   });
-  expect(parseKeyId(added.apiKey, "live")).toBe(added.keyId);
+  expect(parseApiKeyId(added.apiKey, "live")).toBe(added.keyId);
   expect(added.createdAt).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   for (const args of [["show", "ministry"], ["list"], ["key", "list", "ministry"]])
     for (const form of [[], ["--json"]])
