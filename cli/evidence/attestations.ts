@@ -14,7 +14,7 @@ import {
 } from "../../src/domain/evidence/retention.ts";
 import { leafHashOf } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { parseTeacherKey, requireTeacher } from "../../src/domain/teachers/changes.ts";
+import { parseTeacherReference, requireTeacher } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, EnvelopePosition } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
@@ -164,7 +164,7 @@ function exitCodeOf(results: readonly Located[]): number {
 const listCommand = defineRegisterCommand("attestations list", {
   args: {
     partner: partnerOption,
-    teacher: option("REF", parseTeacherKey),
+    teacher: option("REF", parseTeacherReference),
     key: option("KEYID"),
     since: sinceOption("Only"),
     limit: limitOption(50),

@@ -21,7 +21,7 @@ import {
 } from "../terminal/output.ts";
 import { createProgressBar } from "../terminal/progress.ts";
 import { logCheckCommand } from "./check.ts";
-import { logDependenciesOf, logWriterOf, missingLogError } from "./open-evidence.ts";
+import { logWriterDependenciesOf, logWriterOf, missingLogError } from "./open-evidence.ts";
 
 /** Time for another process to store the checkpoint that it has pinned, in milliseconds. */
 const settleMs = 1_000;
@@ -100,7 +100,7 @@ const newCommand = defineRegisterCommand("log new", {
       "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",
     );
     const { issuer } = settingsInForce;
-    const log = await beginNextLog({ ...logDependenciesOf(operator), issuer }, args.reason);
+    const log = await beginNextLog({ ...logWriterDependenciesOf(operator), issuer }, args.reason);
     const size = (await logWriterOf(operator).checkpoint())?.size ?? 0;
     const previous = readCheckpointHead(log.previous);
     const { origin, reason } = log;

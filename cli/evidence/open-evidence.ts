@@ -12,7 +12,7 @@ export function missingLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-export function logDependenciesOf({ config, pinned, secrets, clock, evidence: store }: OpenedRegister) {
+export function logWriterDependenciesOf({ config, pinned, secrets, clock, evidence: store }: OpenedRegister) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
   const unpinned =
@@ -30,7 +30,7 @@ export function logDependenciesOf({ config, pinned, secrets, clock, evidence: st
 
 /** Creates the log's writer. @param store the command's own by default; the leader's store checks its lease */
 export function logWriterOf(operator: OpenedRegister, store = operator.evidence): LogWriter {
-  return createLogWriter({ ...logDependenciesOf(operator), store });
+  return createLogWriter({ ...logWriterDependenciesOf(operator), store });
 }
 
 /** Reconciles the log with the pinned checkpoint, and begins the first log. @throws TvsError LOG_BEHIND */

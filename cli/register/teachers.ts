@@ -7,7 +7,7 @@ import {
   changeTeacher,
   checkReason,
   type HistoryLine,
-  parseTeacherKey,
+  parseTeacherReference,
   readTeacherHistory,
   requireTeacher,
   type TeacherAction,
@@ -96,7 +96,7 @@ const exportSubjectCommand = defineRegisterCommand("teachers export-subject", {
 const answeredValidMs = 90 * 86_400_000;
 
 const refArg = {
-  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", parseTeacherKey),
+  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", parseTeacherReference),
 } as const;
 
 const reasonArg = {

@@ -6,7 +6,7 @@ import { liveCredentialsOf } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeCodeCount } from "../domain/import/report.ts";
 import type { HistoryLine } from "../domain/teachers/changes.ts";
-import { parseTeacherKey, readTeacherHistory, requireTeacher } from "../domain/teachers/changes.ts";
+import { parseTeacherReference, readTeacherHistory, requireTeacher } from "../domain/teachers/changes.ts";
 import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts";
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
@@ -16,7 +16,7 @@ import { badge, type Cell, commandBox, formats, type Markup, makeNote, renderTab
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function renderTeacherPage(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
-  const teacher = await requireTeacher(teachers, parseTeacherKey(reference));
+  const teacher = await requireTeacher(teachers, parseTeacherReference(reference));
   const [history, attestations] = await Promise.all([
     readTeacherHistory(teachers, teacher.id),
     sources.attestations.countOfTeacher(teacher.id),

@@ -14,7 +14,7 @@ import { findContradictingColumns, findSignatureFault, importPublicKeys } from "
 import { describeLostEntries } from "./checkpoint.ts";
 import {
   findPredecessorLine,
-  isOwnLog,
+  isGenuineLog,
   makePredecessorLine,
   readCheckpointHead,
   verifyStoredCheckpoint,
@@ -87,7 +87,7 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
   if (logs.length === 0 && pinned === null) return null;
-  const own = logs.filter((log) => isOwnLog(log, secrets));
+  const own = logs.filter((log) => isGenuineLog(log, secrets));
   for (const { origin } of logs.filter((log) => !own.includes(log)))
     report("CHECKPOINT", null, `${origin} was begun by somebody without the master key`);
   const checkpoints = createCheckpointCheck(store, { own, newest, report });

@@ -17,7 +17,7 @@ import {
   decryptCheckpointKey,
   findPredecessorLine,
   isEarlierCheckpoint,
-  isOwnLog,
+  isGenuineLog,
   leafHashPrefixOf,
   makePredecessorLine,
   readCheckpointHead,
@@ -155,7 +155,7 @@ function chooseNextSeconds(newest: StoredCheckpoint | null, clock: Clock): numbe
 async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCheckpoint | null> {
   const newest = await store.newest();
   if (newest === null) return null;
-  const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
+  const own = (await store.logs()).filter((log) => isGenuineLog(log, secrets));
   const opened = await verifyStoredCheckpoint(newest, own);
   if (opened !== null) return { ...newest, signedAt: opened.seconds * 1000 };
   const message =
@@ -167,7 +167,7 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
  * Describes what a database has lost of the answers that checkpoints cover. `serve` refuses a database with a loss;
  * `tvs doctor` and `tvs log audit` report the loss.
  * @param note the pinned checkpoint; null if none
- * @param dependencies `secrets` is null if the caller has no master key ({@link isOwnLog})
+ * @param dependencies `secrets` is null if the caller has no master key ({@link isGenuineLog})
  * @returns null if nothing is lost
  */
 export async function describeLostEntries(
@@ -178,7 +178,7 @@ export async function describeLostEntries(
   const [logs, figures] = [await store.logs(), await store.figures()];
   const log = logs.at(-1);
   if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
-  if (!isOwnLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
+  if (!isGenuineLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
   if (figures.missing > 0) return `its newest ${figures.missing} attestations are missing`;
   if (await isNewestReplaced(store, figures.size)) return "its newest entry is another";
   if (note === null || pinned === null) return null;
@@ -210,7 +210,7 @@ function isContinued(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secre
   return logs.some((log) => {
     const previous = readCheckpointHead(log.previous);
     const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
-    return isNamed && isOwnLog(log, secrets);
+    return isNamed && isGenuineLog(log, secrets);
   });
 }
 
@@ -320,7 +320,7 @@ export function startLogBuilding({ writer, store, clock, onError }: LogBuildingD
 
 /** Finds how many leaves are proven: a checkpoint has their root, and the newest row that is left fits its leaf. */
 async function findProvenSize({ store, secrets }: LogDependencies): Promise<number> {
-  const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
+  const own = (await store.logs()).filter((log) => isGenuineLog(log, secrets));
   let end = Math.min(await store.lastId(), await store.size());
   // The ids of removed rows may belong to new rows.
   for (; end > 0; end--) {

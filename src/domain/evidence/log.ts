@@ -55,7 +55,7 @@ function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) 
  * Whether a process with the master key began this log. Whoever can only write to the database cannot.
  * @param secrets null if the caller has no master key: then every log is accepted
  */
-export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
+export function isGenuineLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
   return secrets === null || areBytesEqual(macOf(log, secrets), log.mac);
 }
 

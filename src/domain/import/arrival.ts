@@ -7,7 +7,7 @@ import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import type { ExtractField, ImportField, ImportFormat } from "./fields.ts";
 import { columnOfField, exportFields, importFields, labelOfField, normalizeName } from "./fields.ts";
-import { licenseWords, readLicenseStatus } from "./values.ts";
+import { licenseStatusWords, readLicenseStatus } from "./values.ts";
 import { isStatusColumnName, isWithdrawalWord, maxStatusWords } from "./words.ts";
 
 /** The name of an unknown column or JSON member, which is not imported. */
@@ -25,7 +25,7 @@ export type ExtractFindings = {
   /** The line numbers of rows with a table's totals, which are not imported. */
   readonly totals: number[];
   /** Columns that may hold unread licence statuses: unknown ones, and `license_status` if no mapping names it. */
-  readonly unread: UnreadColumn[];
+  readonly unread: UnreadColumnTally[];
 };
 
 export type ExtractSummary = {
@@ -116,7 +116,7 @@ export function describeMissingPart(missing: MissingPart): string {
   }
 }
 
-export type UnreadColumn = ReturnType<typeof createUnreadColumn>;
+export type UnreadColumnTally = ReturnType<typeof createUnreadColumnTally>;
 
 const maxWordLength = 64;
 
@@ -124,7 +124,7 @@ const maxWordLength = 64;
  * @param label the column's name, or a substitute, for messages
  * @param isOwn whether the column is the register's own `license_status`, read without a mapping
  */
-export function createUnreadColumn(name: string, label: string, isOwn: boolean) {
+export function createUnreadColumnTally(name: string, label: string, isOwn: boolean) {
   return {
     ...{ name, label, isOwn },
     /** The number of rows with each word. */
@@ -137,7 +137,7 @@ export function createUnreadColumn(name: string, label: string, isOwn: boolean) 
 }
 
 /** Counts the word of a cell. After `maxStatusWords` different words, adds only words that may mean a withdrawal. */
-export function countColumnWord(column: UnreadColumn, cell: string): void {
+export function countColumnWord(column: UnreadColumnTally, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
   const { words, isOwn } = column;
@@ -154,7 +154,7 @@ export function countColumnWord(column: UnreadColumn, cell: string): void {
 }
 
 /** Whether a column seems to say whose licence was withdrawn. If it is not read, these teachers appear as licensed. */
-function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumn): boolean {
+function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumnTally): boolean {
   return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusColumnName(name));
 }
 
@@ -163,13 +163,13 @@ function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: Unre
  * @throws TvsError INPUT_UNREADABLE with the column's words and the number of rows with each word
  */
 export function refuseUnreadStatusColumn(
-  columns: readonly UnreadColumn[],
+  columns: readonly UnreadColumnTally[],
   { name, format }: { readonly name: string; readonly format: ImportFormat },
 ): void {
   const column = columns.find(isWithdrawalColumn);
   if (column === undefined) return;
   const { label, isOwn } = column;
-  const own = licenseWords.join(", ");
+  const own = licenseStatusWords.join(", ");
   const says = isOwn
     ? `holds words that are none of ${own}`
     : "looks like the status of a licence, and nothing says how it is read";
@@ -185,7 +185,7 @@ export function refuseUnreadStatusColumn(
 }
 
 /** Lists a column's words, the most frequent first. Words that may be personal data are counted but not shown. */
-function describeWords({ words, isTruncated }: UnreadColumn): string {
+function describeWords({ words, isTruncated }: UnreadColumnTally): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
   const isShown = ([word]: readonly [string, number]) => redactLabel(word, "") !== "";

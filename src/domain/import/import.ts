@@ -6,7 +6,7 @@ import { TvsError } from "../errors.ts";
 import { applyStagedRows, createSupersededError } from "./apply.ts";
 import { listMissingParts, type MissingPart } from "./arrival.ts";
 import { checkFile, type FileCheckCounts, type FileCheckInput } from "./check.ts";
-import { findExcessiveLosses, lossWindowMs, zeroCounts } from "./losses.ts";
+import { findExcessiveLosses, importLossWindowMs, zeroCounts } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import type { ImportIssue, ImportResult } from "./report.ts";
 import { createCodeTally, formatReport, isRejection, omitIssueIdentity } from "./report.ts";
@@ -137,7 +137,8 @@ async function stopReasonOf(
   const { rejected, lost, holdings } = checked;
   if (strict && rejected > 0) return { by: "strict" };
   if (allowChange) return undefined;
-  const losses = findExcessiveLosses({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
+  const earlier = await imports.losses(checkedAt - importLossWindowMs);
+  const losses = findExcessiveLosses({ lost, of: holdings }, earlier);
   return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 

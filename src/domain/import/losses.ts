@@ -7,10 +7,10 @@ import { liftsRevocation, type RowEffect } from "./patch.ts";
 
 /**
  * Percentage of the valid licences, of the verified certificates or of the revocations that imports may remove within
- * {@link lossWindowMs}. The brake stops an import that would remove more. Of fewer than fifty, one is more than 2 %.
+ * {@link importLossWindowMs}. The brake stops an import that would remove more. Of fewer than fifty, one is more than 2 %.
  */
 export const maxLostPercent = 2;
-export const lossWindowMs = 24 * 60 * 60_000;
+export const importLossWindowMs = 24 * 60 * 60_000;
 /** Percentage above which `tvs doctor`, the console and the alerts report losses. */
 const notedLostPercent = 1;
 

@@ -1,8 +1,8 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { teacherFields } from "../teachers/teachers.ts";
-import type { ExtractFindings, UnreadColumn } from "./arrival.ts";
-import { countColumnWord, createUnreadColumn, findSimilarField, redactLabel } from "./arrival.ts";
+import type { ExtractFindings, UnreadColumnTally } from "./arrival.ts";
+import { countColumnWord, createUnreadColumnTally, findSimilarField, redactLabel } from "./arrival.ts";
 import type { ExtractField, ImportField, RawRow } from "./fields.ts";
 import { fieldOfMemberName, importFields, maxRowLength, recordFieldOf, UnreadableError } from "./fields.ts";
 import type { RejectionCode } from "./report.ts";
@@ -89,7 +89,7 @@ function* valuesIn(
 }
 
 function createWordCounter({ unread }: ExtractFindings): (name: string, value: unknown) => void {
-  const columns = new Map<string, UnreadColumn>();
+  const columns = new Map<string, UnreadColumnTally>();
   return (member, members) => {
     const field = fieldOfMemberName(member);
     if (field !== undefined && field !== "licenseStatus") return;
@@ -100,7 +100,7 @@ function createWordCounter({ unread }: ExtractFindings): (name: string, value: u
       if (column === undefined) {
         if (columns.size >= maxSearched.names) continue;
         const isOwn = field !== undefined && value === members;
-        column = createUnreadColumn(key, redactLabel(name, `member ${columns.size + 1}`), isOwn);
+        column = createUnreadColumnTally(key, redactLabel(name, `member ${columns.size + 1}`), isOwn);
         columns.set(key, column);
         unread.push(column);
       }

@@ -2,7 +2,7 @@
 
 import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { type ImportField, normalizeName } from "./fields.ts";
-import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
+import * as values from "./values.ts";
 
 /** Maximum number of different words in a column that is recognised as a column of statuses. */
 export const maxStatusWords = 20;
@@ -53,7 +53,7 @@ export function isStatusColumnName(name: string): boolean {
 const wordFields = {
   source: {
     words: teacherSources,
-    read: readSource,
+    read: values.readSource,
     likely: {
       new_system: "new portal online",
       legacy: "old oldsystem paper archive",
@@ -61,7 +61,7 @@ const wordFields = {
   },
   certificateStatus: {
     words: certificateStatuses,
-    read: readCertificateStatus,
+    read: values.readCertificateStatus,
     likely: {
       VERIFIED: "approved confirmed authentic genuine valid",
       CLAIMED: "pending submitted unverified notverified",
@@ -70,8 +70,8 @@ const wordFields = {
     },
   },
   licenseStatus: {
-    words: licenseWords,
-    read: readLicenseStatus,
+    words: values.licenseStatusWords,
+    read: values.readLicenseStatus,
     likely: {
       VALID:
         "active current licensed registered practising practicing inforce goodstanding ingoodstanding ok",
@@ -81,12 +81,12 @@ const wordFields = {
   },
   ninVerified: {
     words: ["true", "false"],
-    read: readBoolean,
+    read: values.readBoolean,
     likely: { true: "verified checked", false: "unverified unchecked" },
   },
   active: {
     words: ["true", "false"],
-    read: readBoolean,
+    read: values.readBoolean,
     likely: { true: "active", false: "inactive retired" },
   },
 } as const;

@@ -30,7 +30,7 @@ export type TeacherChangeResult = Awaited<ReturnType<typeof changeTeacher>>;
  * @param name the operand's or option's name in the error message
  * @throws TvsError USAGE for another text, which the message does not repeat
  */
-export function parseTeacherKey(text: string, name = "REF"): TeacherKey {
+export function parseTeacherReference(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTeacherId) return { by: "tId", value: Number(text) };
   const regNo = canonicalizeRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };

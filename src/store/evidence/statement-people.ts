@@ -15,7 +15,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
   WHERE attestations.verification_id = ? AND person.teacher_id IS NOT NULL ORDER BY person.teacher_id`;
 
 /** Makes the SQL that stores a statement's people. The SQL does nothing if the attestation was not stored. */
-export function peopleStatements(people: readonly StatementPerson[], statementId: string): SqlStatement[] {
+export function insertPeopleSql(people: readonly StatementPerson[], statementId: string): SqlStatement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
     { sql: insert, args: [formatRowsAsJson(rows), statementId] },

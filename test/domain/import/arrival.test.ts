@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   countColumnWord,
-  createUnreadColumn,
+  createUnreadColumnTally,
   describeMissingPart,
   type ExtractSummary,
   findSimilarField,
@@ -132,7 +132,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   ["license_status lists all values if one is unknown", ["license_status", true], ["VALID", "Odd"], named(["VALID", "Odd"])],
   ["license_status does not happen if all values are known", ["license_status", true], ["VALID"], null],
 ])("the refusal of an unread column %s", (_what, [name, isOwn], cells, words) => {
-  const column = createUnreadColumn(name, name, isOwn);
+  const column = createUnreadColumnTally(name, name, isOwn);
   for (const cell of cells) countColumnWord(column, cell);
   let message = "";
   try {
@@ -148,7 +148,7 @@ test.each([
   ["csv", false, "the column Status looks like the status of a licence, and nothing says how it is read", "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`"],
   ["ndjson", true, "the member Status holds words that are none of REVOKED, EXPIRED, NONE, VALID", "name it licenseStatus, with the words REVOKED, EXPIRED, NONE, VALID, or leave it out of the file"],
 ] as const)("a file with an unread status column in %s is refused with the remedy", (format, isOwn, found, remedy) => {
-  const column = createUnreadColumn("Status", "Status", isOwn);
+  const column = createUnreadColumnTally("Status", "Status", isOwn);
   countColumnWord(column, "Gone");
   const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
   const refusal = expect.objectContaining({ code: "INPUT_UNREADABLE", message });

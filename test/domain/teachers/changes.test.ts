@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import {
   changeTeacher,
   checkReason,
-  parseTeacherKey,
+  parseTeacherReference,
   type TeacherAction,
 } from "../../../src/domain/teachers/changes.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
@@ -115,8 +115,8 @@ test("a change of a teacher is refused if other processes keep changing the reco
   }));
 
 test("a command names a teacher by a teacher id, or by a registration number in any spelling", () => {
-  expect(parseTeacherKey("100123")).toEqual({ by: "tId", value: 100123 });
-  expect(parseTeacherKey(" tr/la/2020/000001")).toEqual(key);
+  expect(parseTeacherReference("100123")).toEqual({ by: "tId", value: 100123 });
+  expect(parseTeacherReference(" tr/la/2020/000001")).toEqual(key);
 });
 
 test("a text that is no teacher's reference is a usage error, and the message does not repeat the text", () => {
@@ -125,7 +125,7 @@ test("a text that is no teacher's reference is a usage error, and the message do
       code: "USAGE",
       message: "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
     });
-    expect(() => parseTeacherKey(text)).toThrow(refusal);
+    expect(() => parseTeacherReference(text)).toThrow(refusal);
   }
 });
 
