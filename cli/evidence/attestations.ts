@@ -88,9 +88,9 @@ async function prove(operator: OpenedRegister, leaf: Uint8Array): Promise<LeafIn
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** Maximum envelopes of one check. All results are in memory until they are printed. */
+/** Maximum envelopes in a checked file; a larger file is refused. All results are in memory until they are printed. */
 const maxChecked = 200_000;
-/** Maximum rows of the table of results. If there are more results, it shows only envelopes that are not attested. */
+/** Maximum rows of the table of results. With more results, the table lists only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = defineRegisterCommand("attestations check", {
@@ -111,7 +111,7 @@ const checkCommand = defineRegisterCommand("attestations check", {
 type Check = (item: EnvelopeItem) => Promise<AttestationCheckResult>;
 type Located = AttestationCheckResult & { readonly place: EnvelopePosition };
 
-/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if there are none, or too many */
+/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE for no envelope or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openInputs([file], process.stdin, [])) {
@@ -189,9 +189,9 @@ const listCommand = defineRegisterCommand("attestations list", {
 });
 
 /**
- * Finds the partner of a credential and, for an API key, when the key was valid. Both filter the list of attestations.
+ * Finds the partner of a credential and, for an API key, the time in which the key was valid.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId the value of --partner; a removed certificate needs it, because only attestations name its partner
+ * @param partnerId the value of --partner; needed for a removed certificate, whose partner only attestations name
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {

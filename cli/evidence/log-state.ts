@@ -11,7 +11,7 @@ import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note
 import { discardFile, errorCodeOf, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/** Reads log keys. @param values keys, or files with one per line (`tvs log key`) @throws TvsError INPUT_UNREADABLE */
+/** Reads log keys. @param values keys, or files of `tvs log key`, a key per line @throws TvsError INPUT_UNREADABLE */
 export async function readTrustedLogKeys(values: readonly string[]): Promise<VerifierKey[]> {
   const keys: VerifierKey[] = [];
   for (const value of values) {
@@ -40,9 +40,9 @@ export function readStateFile(flag: string, file: string): LogState {
 }
 
 /**
- * Adds a verified checkpoint to the state file. A rename replaces the file, so a kill leaves the old or the new one. If
- * another process has replaced the file in between, the file is read again, so that the larger checkpoint stays.
- * @throws TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not print a result then
+ * Adds a verified checkpoint to the state file. A rename replaces the file, so a kill leaves the old or the new file.
+ * If another process replaced the file after the read, the file is read again, so that the larger checkpoint stays.
+ * @throws TvsError INPUT_UNREADABLE if the file cannot be read or written; the caller then must not print a result
  */
 export async function rememberInStateFile(
   file: string,

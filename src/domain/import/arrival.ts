@@ -24,7 +24,7 @@ export type ExtractFindings = {
   readonly unknown: UnknownName[];
   /** The line numbers of rows with a table's totals, which are not imported. */
   readonly totals: number[];
-  /** Columns that may hold unread licence statuses: unknown ones, and `license_status` if no mapping names it. */
+  /** Columns that may hold unread licence statuses: unknown columns, and `license_status` if no mapping names it. */
   readonly unread: UnreadColumnTally[];
 };
 
@@ -35,7 +35,7 @@ export type ExtractSummary = {
   readonly unknown: readonly UnknownName[];
 };
 
-/** A sign that an extract is incomplete. `before` is the number of rows in the last import; null without one. */
+/** A sign that an extract is incomplete. `before` is the last import's number of rows; null before the first import. */
 export type MissingPart =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }
@@ -43,7 +43,7 @@ export type MissingPart =
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** A misspelled name has at most two typing errors, and at most one per four letters. So `pin` does not mean `nin`. */
+/** A misspelled name has at most two typing errors, and at most one per four letters: `pin` is no misspelled `nin`. */
 const maxTypos = 2;
 const lettersPerTypo = 4;
 const maxNameLength = 64;
@@ -121,15 +121,15 @@ export type UnreadColumnTally = ReturnType<typeof createUnreadColumnTally>;
 const maxWordLength = 64;
 
 /**
- * @param label the column's name, or a substitute, for messages
- * @param isOwn whether the column is the register's own `license_status`, read without a mapping
+ * Makes the tally of the words in a column that the import does not read. `label` is the column's name for messages.
+ * @param isOwn whether the column is the register's own `license_status`, in a file without a mapping
  */
 export function createUnreadColumnTally(name: string, label: string, isOwn: boolean) {
   return {
     ...{ name, label, isOwn },
     /** The number of rows with each word. */
     words: new Map<string, number>(),
-    /** Whether `words` lacks some of the column's words, because its size is limited. */
+    /** Whether `words` lacks some of the column's words, because the size of `words` is limited. */
     isTruncated: false,
     /** Whether a word may mean a withdrawn licence or, in `license_status`, is not one of the register's words. */
     isSuspect: false,
@@ -153,7 +153,7 @@ export function countColumnWord(column: UnreadColumnTally, cell: string): void {
   words.set(word, (words.get(word) ?? 0) + 1);
 }
 
-/** Whether a column seems to say whose licence was withdrawn. If it is not read, these teachers appear as licensed. */
+/** Whether a column seems to say whose licence was withdrawn. Without the column these teachers appear as licensed. */
 function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumnTally): boolean {
   return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusColumnName(name));
 }

@@ -23,7 +23,7 @@ export type ImportDependencies = {
   readonly actor: string;
 };
 
-/** Progress of an import. In the phase "check", `done` counts bytes and `total` is null. In "apply" both count rows. */
+/** Progress of an import. In phase "check", `done` counts bytes and `total` is null; in "apply", both count rows. */
 export type ImportProgress = {
   readonly phase: "check" | "apply";
   readonly done: number;
@@ -161,7 +161,7 @@ async function applyChecked(
   const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw createSupersededError(run.applied);
-  // Reports an unfinished import of another file, which stays incomplete. This import completed one of the same file.
+  // Reports only an unfinished import of another file. An unfinished import of the same file is complete now.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
@@ -192,7 +192,7 @@ function createTally(blindIndex: Pick<BlindIndex, "row">) {
     },
     /** The digests to store with the import; null if there are more than `maxKept`. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether the last import had all rejections of this import. */
+    /** Whether the last import had the same rejections: the digests of all rejections of this import. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

@@ -45,7 +45,7 @@ export function parseMapping(text: string, name: string): Mapping {
   return parsed.output;
 }
 
-/** Splits a mapping's target into column and part, null for a whole column. Only `name` has parts, such as `name.2`. */
+/** Splits a mapping's target, such as `name.2`, into column and part. `part` is null for a target without a number. */
 function splitTarget(ours: string): { readonly column: string; readonly part: number | null } {
   const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
   return { column, part: part === undefined ? null : Number(part) };
@@ -91,7 +91,7 @@ function describeMappingError(mapping: Mapping): string | null {
   return describeUnreadableValue(mapping, dates);
 }
 
-/** Describes the first text in `values` or `constants` that is invalid for its field. @returns null if all are valid */
+/** Describes the first text in `values` or `constants` that is invalid for its field. @returns null for valid texts */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canBeEmpty(field));
@@ -147,7 +147,7 @@ export function compileMapping(mapping: Mapping) {
     ]),
   );
   return {
-    /** Finds a column's field. @returns null for a column in `ignore`, undefined for one that is not in the mapping */
+    /** Finds a column's field. @returns null for a column in `ignore`, undefined for a column without an entry */
     fieldOf: (name: string): ImportField | null | undefined => columns.get(normalizeName(name)),
     /** Finds which part of the name a column holds, from 1. @returns null if the column holds a whole field */
     partOf: (name: string): number | null => parts.get(normalizeName(name)) ?? null,

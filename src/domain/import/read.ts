@@ -29,7 +29,7 @@ import {
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
-/** Options that say how a file is read. They override the mapping's members of the same name. */
+/** Options that say how a file is read. An option overrides the mapping's member of the same name. */
 export type ReadOptions = {
   readonly delimiter?: Delimiter | undefined;
   readonly encoding?: Encoding | undefined;
@@ -105,7 +105,7 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
   return text.trimStart().startsWith("{");
 }
 
-/** Opens a CSV text. Encoding and delimiter come from the options, else from a byte order mark or the mapping. */
+/** Opens a CSV text. The options name the encoding and delimiter; otherwise a byte order mark or the mapping does. */
 function openCsv(start: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: ReadOptions): ReadableTable {
   const marked = reading.encoding ?? readByteOrderMark(start);
   const endsInCr = start.includes(0x0d) && !start.includes(0x0a);
@@ -181,7 +181,7 @@ async function collectBytes(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Arra
   return Buffer.concat(pieces);
 }
 
-/** Chooses --map's mapping, else the remembered one if it fits, else null. @throws TvsError REFUSED if none fits */
+/** Chooses --map's mapping, or the remembered one if it fits, or null for the register's columns. @throws TvsError */
 async function chooseMapping(recordsOf: ReadableTable["peek"], { reading = {}, onRemembered }: ImportInput) {
   const given = reading.mapping ?? reading.remembered;
   if (given === undefined) return null;
@@ -228,7 +228,7 @@ export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   const extract = {
     ...{ name: input.name, names, rows: readRows() },
     ...{ format: "csv" as ImportFormat, explanations: {} as CodeExplanations, sheet: null as string | null },
-    /** The number of bytes that were read. */
+    /** The number of the file's bytes that were read so far. */
     bytes: 0,
     /** SHA-256 of the file in hex. */
     sha256: "",

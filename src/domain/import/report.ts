@@ -110,7 +110,7 @@ export function createCodeTally() {
         counts.set(code, count);
         const location = { line, field, ...(regNo === undefined ? {} : { regNo }) };
         if (count.first.length < keptLocations) count.first.push(location);
-        // Counts a row with two wrong dates once. Counts each unknown column, although all of them have line 1.
+        // Counts a row with two wrong dates once. Counts each unknown column, although all these issues have line 1.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
@@ -176,11 +176,11 @@ export type ImportResult = {
         readonly losses: readonly LossOfKind[];
         readonly missing: readonly MissingPart[];
       };
-  /** An unfinished import of another file, which stays unfinished. `row` is its last applied row. */
+  /** An unfinished import of another file, which stays unfinished. `row` is the last row that it applied. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Writes the report as JSON text, in pieces. Registration numbers are the only values of the file in the report. */
+/** Yields the report as JSON text, in pieces. Registration numbers are the only values of the file in the report. */
 export async function* formatReport(
   result: ImportResult,
   issues: ImportStaging["issues"],

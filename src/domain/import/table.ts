@@ -30,7 +30,7 @@ type Column = {
 };
 type Header = ReturnType<typeof readHeader>;
 
-/** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
+/** Finds a column's field by mapping, else by name. @returns null for an ignored column, undefined if unknown */
 export function findField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
@@ -225,7 +225,7 @@ type Widths = Pick<TableLayout, "format"> & {
   surplus?: number;
 };
 
-/** Whether a row fits the header. Workbook rows may be shorter. CSV rows may end with `surplus` more, empty cells. */
+/** Whether a row fits the header. Workbook rows may be shorter. CSV rows may end with `surplus` extra empty cells. */
 export function hasHeaderWidth({ cells }: TableRecord, widths: Widths): boolean {
   const { format, width } = widths;
   if (format !== "csv") return cells.length <= width;

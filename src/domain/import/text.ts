@@ -162,7 +162,7 @@ function cellsOf(line: string, delimiter: Delimiter): string[] {
   return parted.split(delimiter).map((cell) => cell.replaceAll('"', "").trim());
 }
 
-/** Counts the delimiters in rows of equal length. @returns the largest count of any length */
+/** Groups rows by their number of cells. @returns the number of delimiters in the group with the most delimiters */
 function countRegularDelimiters(lengths: readonly number[]): number {
   const rows = Map.groupBy(lengths, (length) => length);
   return Math.max(0, ...[...rows].map(([length, alike]) => (length - 1) * alike.length));

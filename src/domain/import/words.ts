@@ -19,7 +19,7 @@ function lettersOf(text: string): string {
 
 const withdrawal =
   /revo[ck]|struckoff|struckfrom|struckout|strikeoff|strikingoff|stricken|suspen[ds]|withdr[aeo]w|cancel|barred|deregis|removed|removal|disqualif|surrender|annul|expel|expul|banned|prohibit|rescind|nullif|invalidated|voided|forfeit|delist|blacklist|erased|erasure|terminated|termination|dismiss|excluded/;
-/** Matches words that mean a withdrawal only as the whole text: `ban` means one, `Banjo` does not. */
+/** Matches words that mean a withdrawal only as the whole text: `ban` means a withdrawal, `Banjo` does not. */
 const shortWithdrawal =
   /^(?:struck|strike|void|ban|susp|suspd|revd|canc|cxl|dereg|removefromregister|offregister|offtheregister|unregistered)$/;
 const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;

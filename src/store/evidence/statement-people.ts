@@ -32,7 +32,7 @@ const ofPerson: Readonly<Record<string, string>> = {
   reference: "'row ' || person.place || ' of ' || attestations.reference",
 };
 
-/** Makes the SQL for a person's lookups (?1), in single answers and statements. @param columns of an attestation */
+/** Makes the SQL that selects the attestations of a person (?1), in single answers and in statements. */
 export function lookupsOfPersonSql(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
   const selected = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
   return `SELECT id, ${columns.join(", ")} FROM attestations WHERE ${key} = ?1
