@@ -138,7 +138,7 @@ function undecidable(words: string): TvsError {
   return new TvsError("INPUT_UNREADABLE", words);
 }
 
-/** Fetches a path. @param asked for messages: "when asked …" @returns null for 404 @throws TvsError INPUT_UNREADABLE */
+/** Fetches a path. @param asked completes the message "when asked" @returns null for 404 @throws TvsError INPUT_UNREADABLE */
 async function get({ base, timeoutMs }: LogRoutes, path: string, asked: string): Promise<Uint8Array | null> {
   const { status, body } = await fetchBounded(new URL(`${base}/${path}`), timeoutMs);
   if (status === 200 || status === 404) return status === 200 ? body : null;

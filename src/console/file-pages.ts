@@ -4,7 +4,7 @@ import { html } from "hono/html";
 import { formatDuration } from "../domain/clock.ts";
 import { liveCredentialsOf } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
-import { describeCodeCount } from "../domain/import/report.ts";
+import { describeIssueCodeCount } from "../domain/import/report.ts";
 import type { HistoryLine } from "../domain/teachers/changes.ts";
 import { parseTeacherReference, readTeacherHistory, requireTeacher } from "../domain/teachers/changes.ts";
 import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts";
@@ -150,7 +150,7 @@ const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 /** Makes the page of an import: its rejected rows and warnings by error code. The page shows line numbers, not values. */
 export function renderImportPage(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
-    .map(describeCodeCount)
+    .map(describeIssueCodeCount)
     .map(({ code, rejects, rows: met, meaning, first }) => [
       html`<code>${code}</code>`,
       rejects ? badge("bad", "rejected") : badge("warn", "remark"),

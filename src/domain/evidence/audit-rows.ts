@@ -2,11 +2,11 @@
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
-import type { AttestedRow } from "../../store/evidence/log.ts";
+import type { AttestationRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-type Signed = Omit<AttestedRow, "id" | "jws">;
+type Signed = Omit<AttestationRow, "id" | "jws">;
 
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["verification_id", "verificationId"],
@@ -21,7 +21,7 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
 let parsed = { header: "", kid: undefined as unknown };
 
 /** Names the columns that contradict the JWS. An unreadable JWS counts as one wrong column, `jws`. */
-export function findContradictingColumns(row: AttestedRow): string[] {
+export function findContradictingColumns(row: AttestationRow): string[] {
   const header = row.jws.slice(0, Math.max(0, row.jws.indexOf(".")));
   if (header !== parsed.header) parsed = { header, kid: parse(header)?.kid };
   const { kid } = parsed;
@@ -67,7 +67,7 @@ export function importPublicKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[
 }
 
 /** Verifies the signature of an attestation. @returns the fault in words; null for a valid signature */
-export function findSignatureFault({ jws, kid }: AttestedRow, keys: OpenedKeys): string | null {
+export function findSignatureFault({ jws, kid }: AttestationRow, keys: OpenedKeys): string | null {
   const key = keys.get(kid);
   if (key === undefined) return "no key of this service signed it";
   const end = jws.lastIndexOf(".");

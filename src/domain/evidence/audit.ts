@@ -7,7 +7,7 @@
 
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import type { AttestedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
+import type { AttestationRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import { findContradictingColumns, findSignatureFault, importPublicKeys } from "./audit-rows.ts";
@@ -71,7 +71,7 @@ const checkpointsAtOnce = 256;
 const maxClockSkewSeconds = 120;
 
 /**
- * Audits the log.
+ * Audits the evidence log.
  * @returns null if there is neither a log nor a pinned checkpoint
  * @throws TvsError INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
@@ -150,7 +150,7 @@ function createRowCheck(
   const opened = importPublicKeys(keys);
 
   /** Verifies the signature if `allSignatures`, no checkpoint covers the row, or the row's time is out of order. */
-  function forgeryOf(index: number, row: AttestedRow): string | null {
+  function forgeryOf(index: number, row: AttestationRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
     if (!allSignatures && !isOutOfOrder && index < signed) return null;
@@ -158,7 +158,7 @@ function createRowCheck(
     return findSignatureFault(row, opened);
   }
 
-  function describeFault(index: number, row: AttestedRow, leaf: Uint8Array | undefined): string | null {
+  function describeFault(index: number, row: AttestationRow, leaf: Uint8Array | undefined): string | null {
     compared++;
     if (leaf !== undefined && !isSameHash(leafHashOf(row.jws), leaf))
       return "does not fit its leaf: it was changed, or one was removed or inserted here";
@@ -186,7 +186,7 @@ function createRowCheck(
       isForged = true;
       report("ATTESTATION", null, "the retention note is not signed by the log");
     },
-    check(index: number, row: AttestedRow | undefined, leaf: Uint8Array | undefined): void {
+    check(index: number, row: AttestationRow | undefined, leaf: Uint8Array | undefined): void {
       const says = row === undefined ? describeMissing(index, leaf) : describeFault(index, row, leaf);
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);

@@ -90,9 +90,9 @@ export function createLogWriter(dependencies: LogDependencies) {
 
       const signed = { log: log.number, size, signedAt: seconds * 1000, note };
       if (await store.addCheckpoint(signed, newest)) return signed;
-      // On the disk now: the note in log.checkpoint and in the database, where anybody may read it. A kill loses
-      // nothing. If another process stored a checkpoint first, nobody has seen this note; the next attempt pins the
-      // checkpoint of the other process.
+      // On the disk, if `addCheckpoint` was true: the note, in log.checkpoint and in the database, where anybody may
+      // read it. A kill loses nothing. If another process stored a checkpoint first, nobody has seen this note, and the
+      // next attempt pins the checkpoint of the other process.
     }
     throw tooBusyError();
   }
@@ -117,7 +117,7 @@ export function createLogWriter(dependencies: LogDependencies) {
   return { append, checkpoint, reconcile };
 }
 
-/** Appends the leaves of the next attestations in one transaction. @returns their number; 0 if no leaf is missing */
+/** Appends the leaves of the next attestations in one transaction. @returns how many; 0 if no leaf is missing */
 async function appendLeaves({ store, onMissing }: LogDependencies): Promise<number> {
   const size = await store.size();
   const rows = await store.attested(size + 1, maxLeavesPerCommit);
@@ -188,7 +188,7 @@ export async function describeLostEntries(
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
   if ((await verifyStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
-  // If only leaves are missing, `refuseLoss` appends them and calls this function again.
+  // If only leaves are missing, `refuseLoss` appends the leaves and calls this function again.
   if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
   return `its first ${size} entries are others`;
 }
@@ -215,7 +215,7 @@ function isContinued(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secre
 }
 
 /**
- * Refuses a database that lacks answers which a checkpoint covers: the next checkpoint would contradict this one. If
+ * Refuses a database that lacks answers which a checkpoint covers: the next checkpoint would contradict that one. If
  * only leaves are missing, as after a power cut, the function appends the leaves from the attestations.
  * @throws TvsError LOG_BEHIND, STORE_CORRUPT
  */
@@ -303,7 +303,7 @@ export function startLogBuilding({ writer, store, clock, onError }: LogBuildingD
         await runAndPause(() => writer.append());
         continue;
       }
-      // The absolute value is compared, so that a clock that was set back does not delay the next checkpoint.
+      // Compares the absolute value, so that a clock that was set back does not delay the next checkpoint.
       if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < checkpointIntervalMs) return;
       signedAt = clock.now();
       await runAndPause(() => writer.checkpoint());
@@ -322,7 +322,7 @@ export function startLogBuilding({ writer, store, clock, onError }: LogBuildingD
 async function findProvenSize({ store, secrets }: LogDependencies): Promise<number> {
   const own = (await store.logs()).filter((log) => isGenuineLog(log, secrets));
   let end = Math.min(await store.lastId(), await store.size());
-  // The ids of removed rows may belong to new rows.
+  // A new row may have the id of a removed row.
   for (; end > 0; end--) {
     const [row] = await store.attested(end, 1);
     if (row?.id === end && !(await isNewestReplaced(store, end))) break;

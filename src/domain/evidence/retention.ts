@@ -205,9 +205,9 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
 
   const issuedBefore = Math.max(deleted.issuedBefore, before);
   const next = await signRetentionNote({ position, issuedBefore }, log, secrets);
-  // On the disk now: no new note. After a kill the next run signs again.
+  // On the disk now: no new note. After a kill the next run signs a new note.
   if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
-  // On the disk now: the new note, and no row before its position. A kill before leaves the old rows and note.
+  // On the disk now: the new note, and no row before its position. A kill during `prune` leaves the old rows and note.
   const count = rows.filter(({ id }) => id <= position).length;
   return { deleted: count, isOver: position < tileEnd || position === head.size, held };
 }

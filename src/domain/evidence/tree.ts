@@ -161,7 +161,7 @@ export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
- * Reads a tile of leaves and proves that a signed tree contains them. The signed root proves the last tile of each
+ * Reads a tile of leaves and proves that a signed tree has these leaves. The signed root proves the last tile of each
  * level. Each full tile is compared with its hash in the tile above.
  * @returns the tile's leaves up to the size of the signed tree; null if the tiles do not lead to the signed root
  */

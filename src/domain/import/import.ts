@@ -9,7 +9,7 @@ import { checkFile, type FileCheckCounts, type FileCheckInput } from "./check.ts
 import { findExcessiveLosses, importLossWindowMs, zeroCounts } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import type { ImportIssue, ImportResult } from "./report.ts";
-import { createCodeTally, formatReport, isRejection, omitIssueIdentity } from "./report.ts";
+import { createIssueCodeTally, formatReport, isRejection, omitIssueIdentity } from "./report.ts";
 
 /** Maximum rows in one commit. Larger commits need more memory and save little time. */
 const defaultMaxChunkRows = 8_000;
@@ -178,7 +178,7 @@ type Tally = ReturnType<typeof createTally>;
 
 /** Counts the codes of an import's issues, and collects digests of its rejections. */
 function createTally(blindIndex: Pick<BlindIndex, "row">) {
-  const codes = createCodeTally();
+  const codes = createIssueCodeTally();
   const digests = new Set<string>();
   return {
     counts: codes.counts,
@@ -192,7 +192,7 @@ function createTally(blindIndex: Pick<BlindIndex, "row">) {
     },
     /** The digests to store with the import; null if there are more than `maxKept`. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether the last import had the same rejections: the digests of all rejections of this import. */
+    /** Whether the last import had all rejections of this import too. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

@@ -7,7 +7,7 @@ import { liftsRevocation, type RowEffect } from "./patch.ts";
 
 /**
  * Percentage of the valid licences, of the verified certificates or of the revocations that imports may remove within
- * {@link importLossWindowMs}. The brake stops an import that would remove more. Fewer than fifty may lose none.
+ * {@link importLossWindowMs}. The brake stops an import that would remove more. Of fewer than fifty, one is too many.
  */
 export const maxLostPercent = 2;
 export const importLossWindowMs = 24 * 60 * 60_000;

@@ -8,7 +8,7 @@ import { createDateReader, type DateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
 import type { CodeExplanations } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
-import { canBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, wrongWordCodeOf } from "./words.ts";
+import { canBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, rejectionCodeOf } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -182,7 +182,7 @@ function explanationsOf({ dates, values }: Mapping): CodeExplanations {
   for (const [column, words] of Object.entries(values)) {
     const field = fieldOfColumnName(column);
     if (field === undefined || !hasFixedWords(field)) continue;
-    const code = wrongWordCodeOf(field);
+    const code = rejectionCodeOf(field);
     const known = Object.keys(words).filter((word) => word !== "");
     const theirs = known.slice(0, maxNamed).join(", ") + (known.length > maxNamed ? ", and more" : "");
     const holds = `${columnOfField[field]} holds ${registerWordsOf(field).join(", ")}, or as the mapping says ${theirs}`;

@@ -132,7 +132,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> | Rejection
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
   if (code !== undefined) return code;
-  // The decoder replaced invalid UTF-8 with this character.
+  // The decoder replaced invalid UTF-8 with U+FFFD.
   if (text.includes("\ufffd")) return "TEXT_INVALID";
   const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
   return isJsonObject(value) ? value : "JSON_INVALID";

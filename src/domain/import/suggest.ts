@@ -80,7 +80,7 @@ export async function suggestMapping(
     ...(sheet === undefined ? {} : { sheet }),
     open: [...new Set(questions.map(({ about }) => about))],
   };
-  // Names the header's line only if an import could not find the header: a later file's may be on another line.
+  // Names the header's line only if an import could not find the header. A later file may have another header line.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   return {
     mapping: { ...proposed, ...(isFound ? {} : { header: header.line }) },
@@ -128,7 +128,7 @@ async function profileTable({ records: tables, format }: OpenedTable) {
   return { ...found, profiles, first, rows, uneven, flawed };
 }
 
-/** Finds the header: the line with the most known column names or, if no line has two, with the most cells. */
+/** Finds the header: the line with the most known column names or, if no line has two, with the most filled cells. */
 function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableRecord | undefined {
   const [top] = records;
   if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > maxHeaderLine)) return undefined;
@@ -224,7 +224,7 @@ function formatShownValue(field: ImportField, text: string): string {
   return field === "regNo" ? shownRegNo(value) : redactPersonalData(value);
 }
 
-/** Hides a registration number that may be personal data: in one segment or, if it has no letters, as a whole. */
+/** Hides a registration number if a segment, or the whole of a number without letters, may be personal data. */
 function shownRegNo(regNo: string): string {
   const isNumber =
     /[@＠﹫]/.test(regNo) ||

@@ -63,7 +63,7 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: AskOperat
   return { chosen, parts: isJoined ? parts : [], columns };
 }
 
-/** Finds the columns of a name's parts, the surname last. @returns an empty list unless there are two kinds of parts */
+/** Finds the columns of a name's parts, the surname last. @returns an empty list for fewer than two kinds */
 function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
   const positions = new Map(profiles.map((column) => [column, findPersonNamePart(column.name) ?? -1]));
   const positionOf = (column: ColumnProfile) => positions.get(column) ?? -1;

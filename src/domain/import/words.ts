@@ -101,7 +101,7 @@ export function isRegisterWord(field: ImportField, word: string): boolean {
   return hasFixedWords(field) && "value" in wordFields[field].read(word);
 }
 
-export function wrongWordCodeOf(field: WordField): string {
+export function rejectionCodeOf(field: WordField): string {
   const read = wordFields[field].read("");
   return "code" in read ? read.code : "";
 }

@@ -170,7 +170,7 @@ function showsLeadingDigits(format: string): boolean {
 /** Matches content types of a workbook's main part: workbooks, templates and add-ins, also with macros or binary. */
 const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[\w.]*\.)?main(?:\+xml)?$/i;
 
-/** Refuses an Excel workbook with contradicting parts, of which Excel shows other rows. @throws UnreadableError */
+/** Refuses a workbook whose parts contradict each other: Excel may show other rows than SheetJS reads. */
 function checkParts(book: WorkBook): void {
   const { keys = [], files = {} } = book as unknown as {
     keys?: string[];

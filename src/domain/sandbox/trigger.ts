@@ -78,7 +78,7 @@ const edits = {
   reactivate: { action: "reactivate", set: () => ({ active: true }) },
 } as const satisfies Record<string, Edit>;
 
-/** The change that causes each event, and the changes that precede it if the teacher's state does not allow the event. */
+/** For each event, the change that causes the event, and the changes that may be needed before this change. */
 const causeOf: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
   "license.verified": { change: edits.license, first: [edits.noLicense] },
   "license.expired": { change: edits.end, first: [edits.license] },

@@ -118,7 +118,7 @@ export function createAttestationStore(driver: Driver, commit: GroupCommit, writ
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    /** Counts a credential's attestations among a partner's first `maxLooked` of a time span. `isAll`: no more exist. */
+    /** Counts a credential's attestations in a partner's first `maxLooked` of a time span. `isAll`: no more exist. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
       const args = [partnerId, ...(await idsBetween(since, until)), maxLooked, credential];
       const [row = {}] = await driver.query(countUses, args);

@@ -23,7 +23,7 @@ export type DatabaseSummary = {
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
-/** A key, partner, credential or teacher whose state a restore changes. null: that database lacks it. */
+/** A key, partner, credential or teacher whose state a restore changes; `was` or `now` is null where it is missing. */
 export type StateDifference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
 type Undone = { readonly changes: readonly StateDifference[]; readonly lost: DatabaseSummary["counts"] };
 

@@ -224,7 +224,7 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
 }
 
 /** An attestation with the columns that an audit compares; `issuedAt` is in seconds since the epoch. */
-export type AttestedRow = Readonly<ReturnType<typeof readBlock>[number]>;
+export type AttestationRow = Readonly<ReturnType<typeof readBlock>[number]>;
 
 function readBlock(row: Row) {
   // A JWS is ASCII. Forged bytes are read as Latin-1, and do not fit the leaf's hash.

@@ -55,7 +55,7 @@ test.each([
   ["a\u0ac6\u200d", false],
   ["a 08031234567", false],
   ["", false],
-])("messages repeat the column name %p: %p", (name, isRepeated) => {
+])("whether messages may repeat the column name %p: %p", (name, isRepeated) => {
   expect(redactLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
@@ -188,7 +188,7 @@ test.each<Case>([
   ],
   // Later imports are not compared with an import without rows.
   ["after an extract without rows", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
-])("the brake finds the missing columns of an extract %s", (_what, before, next, missing) =>
+])("the brake finds what is missing in an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {
     for (const [content, options] of before) await add(content, options);
     const { stopped } = await add(...next);

@@ -53,7 +53,7 @@ test.each<[string, TeacherKey[]]>([
   ["1234567890１", [nin("12345678901"), phone("+23412345678901"), tId(12_345_678_901)]],
   ["Ada Obi", []],
   ["", []],
-])("the search term %j is looked up by the right keys, in the right order", (term, keys) => {
+])("the search term %j is looked up by the expected keys, in the expected order", (term, keys) => {
   expect(searchKeysOf(term, index)).toEqual(keys);
 });
 
@@ -115,7 +115,7 @@ test.each([
   ["an e-mail address or a phone number", ["ada@example.com", "a/b@c/d", "0803 123 4567"], true],
   ["a NIN or phone number in the digits of any script and in any grouping", inGroups, true],
   ["a registration number, a teacher id or empty", [...numbers, "234567", "00204417", ""], false],
-])("isPersonalTerm gives the right answer for %s", (_what, terms, isPersonal) => {
+])("isPersonalTerm gives the expected answer for %s", (_what, terms, isPersonal) => {
   expect(terms.filter((term) => isPersonalTerm(term) !== isPersonal)).toEqual([]);
   if (terms === inGroups) expect(new Set(terms.map(termKindOf))).toEqual(new Set(["elevenDigits"]));
 });
@@ -213,6 +213,6 @@ test.each([
 test.each([
   "TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "LO/L/IL/000001", "Adaeze Obi", "1001",
   "TR/2019/LA",
-])("there is no guess of another registration number for %s", (term) => {
+])("guessRegNo has no guess for the registration number %s", (term) => {
   expect(guessRegNo(term)).toBeNull();
 });
