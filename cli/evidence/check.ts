@@ -13,7 +13,7 @@ import { operand, option, readRepeatedOption } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { escapeUnprintable, exitCodes, formatMembers, printResult } from "../terminal/output.ts";
 import { defaultFetchTimeoutMs, fetchBounded, parseHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
-import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "./log-state.ts";
+import { addToLogStateFile, readLogStateFile, readTrustedLogKeys } from "./log-state.ts";
 
 /** How far a checkpoint's time may be ahead of this machine's clock, in ms. `tvs verify` has the same limit. */
 const aheadMs = 60_000;
@@ -38,7 +38,7 @@ export const logCheckCommand = defineTvsCommand("log check", {
   async run({ args, rawArgs }) {
     const keys = await readTrustedLogKeys(readRepeatedOption(rawArgs, "log-key") ?? [args["log-key"]]);
     const file = args["log-state"];
-    const state = readStateFile("--log-state", file);
+    const state = readLogStateFile("--log-state", file);
     const { origin: host, pathname } = args.url;
     const base = `${host}${pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
     const routes = { base, timeoutMs: args.timeout ?? defaultFetchTimeoutMs };
@@ -48,7 +48,7 @@ export const logCheckCommand = defineTvsCommand("log check", {
     const [checkpoint, note] = [await openShown(body, keys), new TextDecoder().decode(body)];
     const { verdict, detail, seen } = await compare(checkpoint, state, routes);
     const isGood = verdict !== "forked" && verdict !== "shrunk";
-    if (isGood) await rememberInStateFile(file, { checkpoint, note });
+    if (isGood) await addToLogStateFile(file, { checkpoint, note });
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
       process.exitCode = exitCodes[verdict === "lost" ? "undecided" : "refused"];
     const { origin, size, seconds } = checkpoint;
@@ -138,7 +138,7 @@ function undecidable(words: string): TvsError {
   return new TvsError("INPUT_UNREADABLE", words);
 }
 
-/** Fetches a path. @param asked completes the message "when asked" @returns null for 404 @throws TvsError INPUT_UNREADABLE */
+/** Fetches a path. @param asked completes the message "when asked" @returns null for 404 @throws TvsError */
 async function get({ base, timeoutMs }: LogRoutes, path: string, asked: string): Promise<Uint8Array | null> {
   const { status, body } = await fetchBounded(new URL(`${base}/${path}`), timeoutMs);
   if (status === 200 || status === 404) return status === 200 ? body : null;

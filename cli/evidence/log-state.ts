@@ -31,7 +31,7 @@ async function readKeyFile(file: string): Promise<readonly VerifierKey[]> {
 }
 
 /** Reads the checkpoints seen before. @param flag the option's name in messages @throws TvsError INPUT_UNREADABLE */
-export function readStateFile(flag: string, file: string): LogState {
+export function readLogStateFile(flag: string, file: string): LogState {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return new Map();
   const state = readLogState(readSmallFile(file, `${flag} ${file}`));
   if (!(state instanceof Refusal)) return state;
@@ -44,11 +44,11 @@ export function readStateFile(flag: string, file: string): LogState {
  * If another process replaced the file after the read, the file is read again, so that the larger checkpoint stays.
  * @throws TvsError INPUT_UNREADABLE if the file cannot be read or written; the caller then must not print a result
  */
-export async function rememberInStateFile(
+export async function addToLogStateFile(
   file: string,
   { checkpoint, note }: { checkpoint: Checkpoint; note: string },
 ): Promise<void> {
-  const read = () => readStateFile("the state file", file);
+  const read = () => readLogStateFile("the state file", file);
   try {
     for (;;) {
       const before = read();

@@ -5,7 +5,7 @@ import { formatOfFileName, type ImportFormat } from "../../src/domain/import/fie
 import { sweepLicenses } from "../../src/domain/sweep.ts";
 import {
   changeTeacher,
-  checkReason,
+  checkChangeReason,
   type HistoryLine,
   parseTeacherReference,
   readTeacherHistory,
@@ -104,7 +104,7 @@ const reasonArg = {
     ...option(
       "TEXT",
       "For the history, 1 to 500 characters; it is kept for ever, so no personal data: give the number of the decision",
-      checkReason,
+      checkChangeReason,
     ),
     required: true,
   },

@@ -1,4 +1,4 @@
-import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
+import { defaultTeacher, demoPartnerId, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import { parseTeacherReference } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
@@ -50,7 +50,7 @@ export const triggerCommand = defineTvsCommand("trigger", {
       if (deliveries.length > 0) await noteMissingService(operator);
       else
         printNote(
-          `no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`,
+          `no delivery is made: tvs partners webhook set ${demoPartnerId} URL --sandbox sets an endpoint`,
         );
       for (const { deliveryId } of deliveries)
         hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);

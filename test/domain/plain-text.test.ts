@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { hasHiddenCharacter, quoteShellWord } from "../../src/domain/plain-text.ts";
-import { checkReason } from "../../src/domain/teachers/changes.ts";
+import { checkChangeReason } from "../../src/domain/teachers/changes.ts";
 import { canonicalizeRegNo } from "../../src/domain/teachers/teachers.ts";
 import { csv, row, withImports } from "../harness/imports.ts";
 
@@ -19,7 +19,7 @@ const hidden: [string, string][] = [
 
 test.each(hidden)("a hidden character is refused in a reason, a name and a number: %s", (_name, mark) => {
   const usage = expect.objectContaining({ code: "USAGE" });
-  expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
+  expect(() => checkChangeReason(`Decision${mark}14`)).toThrow(usage);
   expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
   expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
   // A byte order mark counts as white space, which is removed from a registration number.

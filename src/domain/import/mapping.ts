@@ -7,8 +7,8 @@ import { TvsError } from "../errors.ts";
 import { createDateReader, type DateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
 import type { CodeExplanations } from "./report.ts";
-import { delimiters, encodings } from "./text.ts";
-import { canBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, rejectionCodeOf } from "./words.ts";
+import { csvDelimiters, textEncodings } from "./text.ts";
+import { canFieldBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, rejectionCodeOf } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -19,8 +19,8 @@ const mappingSchema = v.strictObject({
   values: v.optional(v.record(v.string(), texts), {}),
   constants: v.optional(texts, {}),
   dates: v.optional(v.string()),
-  delimiter: v.optional(v.picklist(delimiters)),
-  encoding: v.optional(v.picklist(encodings)),
+  delimiter: v.optional(v.picklist(csvDelimiters)),
+  encoding: v.optional(v.picklist(textEncodings)),
   sheet: v.optional(v.pipe(v.string(), v.nonEmpty())),
   header: v.optional(lines),
   open: v.optional(v.array(v.string()), []),
@@ -94,7 +94,7 @@ function describeMappingError(mapping: Mapping): string | null {
 /** Describes the first text in `values` or `constants` that is invalid for its field. @returns null for valid texts */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
-    if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canBeEmpty(field));
+    if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canFieldBeEmpty(field));
     return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
   };
   const constant = Object.entries(constants).map(

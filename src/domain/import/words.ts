@@ -106,7 +106,7 @@ export function rejectionCodeOf(field: WordField): string {
   return "code" in read ? read.code : "";
 }
 
-export function canBeEmpty(field: WordField): boolean {
+export function canFieldBeEmpty(field: WordField): boolean {
   return field !== "source" && field !== "certificateStatus";
 }
 

@@ -79,7 +79,7 @@ export const statusListPath = "/v1/inter-agency/status";
 const dayMs = 24 * 3_600_000;
 const expiresSeconds = 7 * 24 * 3600;
 /** How many seconds a client may use a list before fetching the list again. */
-export const ttlSeconds = 900;
+export const statusListTtlSeconds = 900;
 
 /** All lists, from one read of the database, so that the changes of one transaction appear together. */
 export type StatusLists = {
@@ -141,7 +141,7 @@ async function makeLists(
   }
   const sign = await createJwsSigner(statusListJwsType, keys, secrets);
   const iat = Math.floor(timeOf(rows.changedAt, snapshot, now) / 1000);
-  const times = { iat, exp: iat + expiresSeconds, ttl: ttlSeconds };
+  const times = { iat, exp: iat + expiresSeconds, ttl: statusListTtlSeconds };
   const tokens = new Map<string, string>();
   for (const [list, bytes] of bits) {
     const sub = statusListUri(settings.issuer, list);

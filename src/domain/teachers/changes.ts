@@ -51,7 +51,7 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
  * @returns the trimmed reason
  * @throws TvsError USAGE for a reason that is refused
  */
-export function checkReason(text: string): string {
+export function checkChangeReason(text: string): string {
   // Uses the import's reader, so that an import accepts an exported reason unchanged.
   const read = readText(text.trim(), maxReasonLength);
   if ("code" in read && read.code === "PERSONAL_DATA") {
@@ -68,7 +68,7 @@ export function checkReason(text: string): string {
  *
  * If another process changed the record before the commit, the change is computed again from the new version. A licence
  * that began or expired by its dates is announced to partners first.
- * @param change `reason` was checked by {@link checkReason}
+ * @param change `reason` was checked by {@link checkChangeReason}
  * @throws TvsError NOT_KNOWN, REFUSED if the record does not allow the change, STORE_BUSY if the record keeps changing,
  *   STORE_CORRUPT if the record read after the commit does not show the change
  */

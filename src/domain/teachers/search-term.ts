@@ -82,13 +82,13 @@ export function canonicalizePhone(text: string): string | null {
 }
 
 /** What a search term looks like. `elevenDigits` may be a NIN, a phone number or a teacher id. */
-export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
+export type SearchTermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 
 /**
  * Guesses the kind of a search term. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
  * @returns null if the term is not an identifier
  */
-export function termKindOf(term: string): TermKind | null {
+export function searchTermKindOf(term: string): SearchTermKind | null {
   if (term.length > maxTermLength) return null;
   const [first] = [...candidatesOf(term), ...candidatesOf(correctTypingErrors(term))];
   return first?.by === "nin" ? "elevenDigits" : (first?.by ?? null);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   changeTeacher,
-  checkReason,
+  checkChangeReason,
   parseTeacherReference,
   type TeacherAction,
 } from "../../../src/domain/teachers/changes.ts";
@@ -130,13 +130,15 @@ test("a text that is no teacher's reference is a usage error, and the message do
 });
 
 test("the reason of a change is stored without surrounding white space", () => {
-  expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe("Decision 2026/14: Ọlọ́run, “quoted” ✓");
-  expect(checkReason("é".repeat(500))).toHaveLength(500);
+  expect(checkChangeReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe(
+    "Decision 2026/14: Ọlọ́run, “quoted” ✓",
+  );
+  expect(checkChangeReason("é".repeat(500))).toHaveLength(500);
 });
 
 test("the reason of a change must be printable and short, without a contact or a NIN", () => {
   const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
   const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
   for (const text of [...unprintable, ...personal])
-    expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
+    expect(() => checkChangeReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
 });

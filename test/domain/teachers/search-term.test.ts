@@ -7,7 +7,7 @@ import {
   guessRegNo,
   isPersonalTerm,
   searchKeysOf,
-  termKindOf,
+  searchTermKindOf,
 } from "../../../src/domain/teachers/search-term.ts";
 import { canonicalizeRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
 import { seededNumbers } from "../../harness/random.ts";
@@ -91,13 +91,13 @@ function randomNumbers(count: number): string[] {
   });
 }
 
-test("termKindOf and the lookup keys agree on the kind of every search term", () => {
-  expect(termKindOf("TR-2019-LA-000001")).toBe("regNo");
+test("searchTermKindOf and the lookup keys agree on the kind of every search term", () => {
+  expect(searchTermKindOf("TR-2019-LA-000001")).toBe("regNo");
   const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
   const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
   for (const term of terms) {
     const keys = searchKeysOf(term, index);
-    const kind = termKindOf(term);
+    const kind = searchTermKindOf(term);
     expect([term, kind === null]).toEqual([term, keys.length === 0]);
     if (kind === "tId" || kind === "regNo") expect(keys.map(({ by }) => by)).toEqual([kind]);
     if (kind === "email" || kind === "phone") expect(keys.map(({ by }) => by)).toContain(kind);
@@ -117,7 +117,7 @@ test.each([
   ["a registration number, a teacher id or empty", [...numbers, "234567", "00204417", ""], false],
 ])("isPersonalTerm gives the expected answer for %s", (_what, terms, isPersonal) => {
   expect(terms.filter((term) => isPersonalTerm(term) !== isPersonal)).toEqual([]);
-  if (terms === inGroups) expect(new Set(terms.map(termKindOf))).toEqual(new Set(["elevenDigits"]));
+  if (terms === inGroups) expect(new Set(terms.map(searchTermKindOf))).toEqual(new Set(["elevenDigits"]));
 });
 
 test("every search term with a NIN, e-mail or phone key counts towards the rate limit of personal terms", () => {
