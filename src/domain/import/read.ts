@@ -105,7 +105,7 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
   return text.trimStart().startsWith("{");
 }
 
-/** Opens a CSV text. The options decide over encoding and delimiter, before a byte order mark and the mapping. */
+/** Opens a CSV text. Encoding and delimiter of the options precede those of a byte order mark and of the mapping. */
 function openCsv(start: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: ReadOptions): ReadableTable {
   const marked = reading.encoding ?? readByteOrderMark(start);
   const endsInCr = start.includes(0x0d) && !start.includes(0x0a);
