@@ -88,7 +88,7 @@ async function prove(operator: OpenedRegister, leaf: Uint8Array): Promise<LeafIn
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** Maximum envelopes in a checked file. A file with more is refused, because all results are in memory until printed. */
+/** Maximum envelopes in a checked file. A file with more is refused, because all results are kept in memory. */
 const maxChecked = 200_000;
 /** Maximum rows of the table of results. With more results, the table lists only envelopes that are not attested. */
 const maxTableRows = 5_000;

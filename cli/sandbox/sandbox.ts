@@ -17,7 +17,7 @@ import { importIntoRegister } from "../../src/domain/import/import.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, type Partner, scopes } from "../../src/domain/partners.ts";
 import {
-  demoPartnerId,
+  demoPartner,
   expiringTeacher,
   makeSandboxExtract,
   sandboxTeachers,
@@ -45,10 +45,7 @@ export async function prepareSandbox(
 ): Promise<{ introduction: string; demo: DemoPartner }> {
   await fillSandbox(operator);
   const apiKey = await getDemoKey(operator);
-  return {
-    introduction: writeIntroduction(operator, url, apiKey),
-    demo: { partnerId: demoPartnerId, apiKey },
-  };
+  return { introduction: writeIntroduction(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };
 }
 
 /**
@@ -58,15 +55,15 @@ export async function prepareSandbox(
 async function getDemoKey({ partners, settings, secrets, clock, keyKind }: OpenedRegister): Promise<string> {
   const options = { kind: keyKind, secrets, now: clock.now() };
   const stored = (await settings.read()).get(demoKeyName);
-  const key = stored === undefined ? await store(mintApiKey(demoPartnerId, options).text) : openKey(stored);
-  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartnerId)) {
-    await partners.add(makeDemoPartner(options.now), apiKeyOfText(key, demoPartnerId, options));
+  const key = stored === undefined ? await store(mintApiKey(demoPartner, options).text) : openKey(stored);
+  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
+    await partners.add(makeDemoPartner(options.now), apiKeyOfText(key, demoPartner, options));
     return key;
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === parseKeyId(key, keyKind));
   if (known !== undefined && isKeyLive(known, options.now)) return key;
   // The stored key has expired or was revoked. A partner with two live keys cannot get a third key.
-  const { text, record } = mintApiKey(demoPartnerId, options);
+  const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;
   return store(text);
 
@@ -83,7 +80,7 @@ async function getDemoKey({ partners, settings, secrets, clock, keyKind }: Opene
 
 function makeDemoPartner(createdAt: number): Partner {
   return {
-    ...{ partnerId: demoPartnerId, name: "Sandbox demo partner", scopes, purposes },
+    ...{ partnerId: demoPartner, name: "Sandbox demo partner", scopes, purposes },
     ...{ perMinute: 600, perDay: 100_000, batchCost: "call", watchLimit: defaultWatchLimit },
     ...{ eventFilter: defaultEventFilter, createdAt, disabledAt: null },
   };
@@ -96,10 +93,7 @@ function writeIntroduction({ dataDir }: OpenedRegister, url: string, apiKey: str
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
   const commands = [
     [`${tvs} sandbox teachers`, "every made-up teacher, and what each shows"],
-    [
-      `${tvs} partners webhook set ${demoPartnerId} ${receiverUrl} --sandbox`,
-      "send webhooks to your receiver",
-    ],
+    [`${tvs} partners webhook set ${demoPartner} ${receiverUrl} --sandbox`, "send webhooks to your receiver"],
     [`${tvs} trigger license.revoked`, "cause one"],
     [`${tvs} help sandbox`, "the rest; every other command takes --sandbox"],
   ] as const;
@@ -112,7 +106,7 @@ Verify an envelope: ${url}/verify-envelope
 Getting started:    ${api}/getting-started
 API reference:      ${api}/docs
 
-Demo partner "${demoPartnerId}", API key ${apiKey}
+Demo partner "${demoPartner}", API key ${apiKey}
 
 Try:
   curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
@@ -200,12 +194,12 @@ const resetCommand = defineTvsCommand("sandbox reset", {
     await withSandbox(args, async (operator) => {
       const results = [await importSample(operator), await importFixtures(operator, sandboxTeachers)];
       const teachers = results.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
-      const hasEndpoint = (await operator.webhooks.endpoint(demoPartnerId)) !== null;
-      if (hasEndpoint) await removeWebhook(operator, demoPartnerId);
+      const hasEndpoint = (await operator.webhooks.endpoint(demoPartner)) !== null;
+      if (hasEndpoint) await removeWebhook(operator, demoPartner);
       const endpoint = hasEndpoint ? "removed" : "none";
       await resetNotifications(operator);
       printResult(args, { teachers, endpoint }, () =>
-        formatMembers({ "teachers put back": teachers, [`endpoint of ${demoPartnerId}`]: endpoint }),
+        formatMembers({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
       );
     });
   },
@@ -213,10 +207,10 @@ const resetCommand = defineTvsCommand("sandbox reset", {
 
 async function resetNotifications({ partners, watches }: OpenedRegister): Promise<void> {
   // Before its first start a sandbox has no demo partner.
-  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartnerId)) return;
-  const { watchLimit } = await partners.update({ partnerId: demoPartnerId, eventFilter: defaultEventFilter });
-  const watched = await watches.page(demoPartnerId, { after: "", limit: watchLimit });
-  await watches.change(demoPartnerId, { add: [], remove: watched });
+  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
+  const { watchLimit } = await partners.update({ partnerId: demoPartner, eventFilter: defaultEventFilter });
+  const watched = await watches.page(demoPartner, { after: "", limit: watchLimit });
+  await watches.change(demoPartner, { add: [], remove: watched });
 }
 
 export const sandboxCommand = makeGroup(

@@ -1,6 +1,6 @@
-import { defaultTeacher, demoPartnerId, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
+import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
-import { parseTeacherReference } from "../../src/domain/teachers/changes.ts";
+import { parseTeacherKey } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { operand } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
@@ -20,7 +20,7 @@ export const triggerCommand = defineTvsCommand("trigger", {
     ref: {
       ...operand(
         `Registration number or teacher id (default ${defaultTeacher.regNo}, who is there to be changed)`,
-        parseTeacherReference,
+        parseTeacherKey,
       ),
       required: false,
       default: defaultTeacher.regNo,
@@ -50,7 +50,7 @@ export const triggerCommand = defineTvsCommand("trigger", {
       if (deliveries.length > 0) await noteMissingService(operator);
       else
         printNote(
-          `no delivery is made: tvs partners webhook set ${demoPartnerId} URL --sandbox sets an endpoint`,
+          `no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`,
         );
       for (const { deliveryId } of deliveries)
         hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);

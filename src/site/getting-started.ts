@@ -2,7 +2,7 @@ import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { serveFile } from "../api/public-document.ts";
 import type { SandboxTeacher } from "../domain/sandbox/teachers.ts";
-import { demoPartnerId, statusExampleTeachers, trapExampleTeachers } from "../domain/sandbox/teachers.ts";
+import { demoPartner, statusExampleTeachers, trapExampleTeachers } from "../domain/sandbox/teachers.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { PageHandler } from "../http/context.ts";
 import { demoPartnerForCaller } from "../http/local-caller.ts";
@@ -40,7 +40,7 @@ export const sendGettingStarted: PageHandler = (c) => {
       sandbox,
       offered: demo !== null,
       apiKey: demo?.apiKey ?? `tvs_${service.keyKind}_YOUR_KEY`,
-      partnerId: demo?.partnerId ?? (sandbox ? demoPartnerId : "YOUR_PARTNER_ID"),
+      partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
       query: formatLanguageQuery(language),
       hasContact: Object.keys(site.contact).length > 0,
       code,

@@ -105,7 +105,7 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
   return text.trimStart().startsWith("{");
 }
 
-/** Opens a CSV text. Encoding and delimiter of the options precede those of a byte order mark and of the mapping. */
+/** Opens a CSV text. Options decide encoding and delimiter, else a byte order mark or the mapping, else the text. */
 function openCsv(start: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: ReadOptions): ReadableTable {
   const marked = reading.encoding ?? readByteOrderMark(start);
   const endsInCr = start.includes(0x0d) && !start.includes(0x0a);
@@ -181,7 +181,7 @@ async function collectBytes(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Arra
   return Buffer.concat(pieces);
 }
 
-/** Chooses --map's mapping, or the remembered one if it fits, or null for the register's columns. @throws TvsError */
+/** Chooses --map's mapping, else the remembered one, else null. @throws UnreadableError or TvsError if none fits */
 async function chooseMapping(recordsOf: ReadableTable["peek"], { reading = {}, onRemembered }: ImportInput) {
   const given = reading.mapping ?? reading.remembered;
   if (given === undefined) return null;

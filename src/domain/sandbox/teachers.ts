@@ -12,7 +12,7 @@ export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" 
 
 type OwnFields = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">;
 
-export const demoPartnerId = "demo";
+export const demoPartner = "demo";
 
 /** In `courses` and `posts` every nullable member is null at least once, so that partners' programs meet null. */
 const { usual, states, traps, courses, posts } = written as {

@@ -118,7 +118,7 @@ export function createAttestationStore(driver: Driver, commit: GroupCommit, writ
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    /** Counts a credential's attestations in a partner's first `maxLooked` of a time span. `isAll`: no more exist. */
+    /** Counts one credential in a partner's first `maxLooked` attestations of a span. `isAll`: the span has no more. */
     async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
       const args = [partnerId, ...(await idsBetween(since, until)), maxLooked, credential];
       const [row = {}] = await driver.query(countUses, args);

@@ -114,7 +114,7 @@ test.each<[tree: string, change: () => Promise<string[]>, verdict: string, code:
   ["a new log with fewer entries", () => showNext(makeTree(4), 2), "lost", 2],
   ["a new log with different entries", () => showNext(makeTree(7, 4), 2), "lost", 2],
 ])(
-  "tvs log check gives the expected verdict on %s, also when it runs again",
+  "tvs log check gives the right verdict on %s, and at the next check",
   (_tree, change, verdict, code) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
