@@ -21,7 +21,7 @@ import { findMasterKey } from "../safe/vault.ts";
  * The new log and its first checkpoint are written into the copy of the backup, before the copy replaces the database.
  * A kill before the replacement leaves the old database. After a kill before `pin`, the next run pins the checkpoint.
  * @param restored the copy, which no other process uses yet
- * @returns the log, and `pin`, which the caller must call after the replacement; null if there is no log
+ * @returns the log, and `pin`, which the caller must call after the replacement; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function continueLogAfterRestore(restored: Driver, config: Config, acting: ActorAndClock) {

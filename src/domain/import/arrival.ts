@@ -43,7 +43,7 @@ export type MissingPart =
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** A misspelled name has at most two typing errors, and at most one per four letters: `pin` is no misspelled `nin`. */
+/** A misspelled name has at most two typing errors, and at most one per four letters. `pin` does not mean `nin`. */
 const maxTypos = 2;
 const lettersPerTypo = 4;
 const maxNameLength = 64;

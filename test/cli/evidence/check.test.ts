@@ -113,23 +113,21 @@ test.each<[tree: string, change: () => Promise<string[]>, verdict: string, code:
   ["a new log of any number with all stored entries", () => showNext(makeTree(6), 3), "grown", 0],
   ["a new log with fewer entries", () => showNext(makeTree(4), 2), "lost", 2],
   ["a new log with different entries", () => showNext(makeTree(7, 4), 2), "lost", 2],
-])(
-  "tvs log check gives the right verdict on %s, and at the next check",
-  (_tree, change, verdict, code) =>
-    withTempDir(async (folder) => {
-      await show(makeTree(5));
-      await look(folder);
-      const before = shown.note;
-      const more = await change();
-      const { state, ...first } = await look(folder, ...more);
-      // Both checkpoints are printed, because two that contradict each other are evidence.
-      const said = { verdict, seenSize: 5, seenCheckpoint: before, checkpoint: shown.note };
-      expect(first).toMatchObject({ code, said });
-      const stored = more.length > 0 ? [before, shown.note] : [before];
-      expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual(stored);
-      const next = code === 1 ? { code, said: { verdict } } : { code: 0, said: { verdict: "same" } };
-      expect(await look(folder, ...more)).toMatchObject(next);
-    }),
+])("tvs log check gives the right verdict on %s, and at the next check", (_tree, change, verdict, code) =>
+  withTempDir(async (folder) => {
+    await show(makeTree(5));
+    await look(folder);
+    const before = shown.note;
+    const more = await change();
+    const { state, ...first } = await look(folder, ...more);
+    // Both checkpoints are printed, because two that contradict each other are evidence.
+    const said = { verdict, seenSize: 5, seenCheckpoint: before, checkpoint: shown.note };
+    expect(first).toMatchObject({ code, said });
+    const stored = more.length > 0 ? [before, shown.note] : [before];
+    expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual(stored);
+    const next = code === 1 ? { code, said: { verdict } } : { code: 0, said: { verdict: "same" } };
+    expect(await look(folder, ...more)).toMatchObject(next);
+  }),
 );
 
 test("tvs log check exits with 2 until the new log's key is given, and with 1 if the old log is shown again", () =>
