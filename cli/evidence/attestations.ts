@@ -14,7 +14,7 @@ import {
 } from "../../src/domain/evidence/retention.ts";
 import { leafHashOf } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { parseTeacherKey, requireTeacher } from "../../src/domain/teachers/changes.ts";
+import { parseTeacherReference, requireTeacher } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, EnvelopePosition } from "../../src/partner/input.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
@@ -88,9 +88,9 @@ async function prove(operator: OpenedRegister, leaf: Uint8Array): Promise<LeafIn
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
-/** Maximum envelopes of one check. All results are in memory until they are printed. */
+/** Maximum envelopes in a checked file. A file with more is refused, because all results are kept in memory. */
 const maxChecked = 200_000;
-/** Maximum rows of the table of results. If there are more results, it shows only envelopes that are not attested. */
+/** Maximum rows of the table of results. With more results, the table lists only envelopes that are not attested. */
 const maxTableRows = 5_000;
 
 const checkCommand = defineRegisterCommand("attestations check", {
@@ -111,7 +111,7 @@ const checkCommand = defineRegisterCommand("attestations check", {
 type Check = (item: EnvelopeItem) => Promise<AttestationCheckResult>;
 type Located = AttestationCheckResult & { readonly place: EnvelopePosition };
 
-/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE if there are none, or too many */
+/** Checks all envelopes of a file. @throws TvsError INPUT_UNREADABLE for no envelope or too many */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openInputs([file], process.stdin, [])) {
@@ -164,7 +164,7 @@ function exitCodeOf(results: readonly Located[]): number {
 const listCommand = defineRegisterCommand("attestations list", {
   args: {
     partner: partnerOption,
-    teacher: option("REF", parseTeacherKey),
+    teacher: option("REF", parseTeacherReference),
     key: option("KEYID"),
     since: sinceOption("Only"),
     limit: limitOption(50),
@@ -189,9 +189,9 @@ const listCommand = defineRegisterCommand("attestations list", {
 });
 
 /**
- * Finds the partner of a credential and, for an API key, when the key was valid. Both filter the list of attestations.
+ * Finds the partner of a credential and, for an API key, the time in which the key was valid.
  * @param text a key id or a certificate's fingerprint
- * @param partnerId the value of --partner; a removed certificate needs it, because only attestations name its partner
+ * @param partnerId the value of --partner; needed for a removed certificate, whose partner only attestations name
  * @throws TvsError NOT_KNOWN, REFUSED if the credential belongs to another partner
  */
 async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {

@@ -13,14 +13,14 @@ import { operand, option, readRepeatedOption } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
 import { escapeUnprintable, exitCodes, formatMembers, printResult } from "../terminal/output.ts";
 import { defaultFetchTimeoutMs, fetchBounded, parseHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
-import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "./log-state.ts";
+import { addToLogStateFile, readLogStateFile, readTrustedLogKeys } from "./log-state.ts";
 
-/** How far a checkpoint's time may be ahead of this machine's clock, in ms. `tvs verify` allows as much. */
+/** How far a checkpoint's time may be ahead of this machine's clock, in ms. `tvs verify` has the same limit. */
 const aheadMs = 60_000;
 
 /**
- * The result of a check. `grown`: the log, or a new log after it, has all entries that were seen. `lost`: a new log
- * lacks some entries that were seen. `forked`, `shrunk`: the log contradicts a checkpoint that it showed before.
+ * The result of a check. `grown`: the log, or a later log, has all entries seen before. `lost`: a later log lacks some.
+ * `forked`: the tree contradicts the tree seen before. `shrunk`: the larger tree or later log seen before is gone.
  */
 type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 
@@ -38,7 +38,7 @@ export const logCheckCommand = defineTvsCommand("log check", {
   async run({ args, rawArgs }) {
     const keys = await readTrustedLogKeys(readRepeatedOption(rawArgs, "log-key") ?? [args["log-key"]]);
     const file = args["log-state"];
-    const state = readStateFile("--log-state", file);
+    const state = readLogStateFile("--log-state", file);
     const { origin: host, pathname } = args.url;
     const base = `${host}${pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
     const routes = { base, timeoutMs: args.timeout ?? defaultFetchTimeoutMs };
@@ -48,7 +48,7 @@ export const logCheckCommand = defineTvsCommand("log check", {
     const [checkpoint, note] = [await openShown(body, keys), new TextDecoder().decode(body)];
     const { verdict, detail, seen } = await compare(checkpoint, state, routes);
     const isGood = verdict !== "forked" && verdict !== "shrunk";
-    if (isGood) await rememberInStateFile(file, { checkpoint, note });
+    if (isGood) await addToLogStateFile(file, { checkpoint, note });
     if (verdict !== "first" && verdict !== "same" && verdict !== "grown")
       process.exitCode = exitCodes[verdict === "lost" ? "undecided" : "refused"];
     const { origin, size, seconds } = checkpoint;
@@ -56,7 +56,7 @@ export const logCheckCommand = defineTvsCommand("log check", {
     const described = { verdict, origin, size, checkpointAt, seenSize, detail };
     printResult(args, { ...described, checkpoint: note, seenCheckpoint: seen?.note ?? null }, () => {
       const lines = formatMembers(described);
-      // The two notes contradict each other. Anybody can verify both signatures of the log's key.
+      // Prints both notes, which contradict each other: anybody can verify that the log's key signed them.
       const notes = `seen before:\n${escapeNote(seen?.note ?? "")}\nshown now:\n${escapeNote(note)}`;
       return isGood ? lines : `${lines}\n\n${notes}`;
     });
@@ -91,7 +91,7 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
 
 /**
  * Compares the checkpoint shown now with the largest one seen before.
- * @returns the result, its meaning in words, and the earlier checkpoint
+ * @returns the verdict, its explanation, and the checkpoint that was seen before
  * @throws TvsError INPUT_UNREADABLE if the log gives no proof
  */
 async function compare(shown: Checkpoint, state: LogState, log: LogRoutes) {
@@ -121,7 +121,7 @@ async function compare(shown: Checkpoint, state: LogState, log: LogRoutes) {
   return found("same", `an earlier checkpoint was shown, and the trees ${sizes} fit`);
 }
 
-/** Finds the nearest earlier and later logs with a seen checkpoint. The logs between them were not seen. */
+/** Finds, among the logs whose checkpoints were seen, the last log before `origin` and the first log after `origin`. */
 function neighbours(origin: string, state: LogState) {
   const own = splitLogOrigin(origin);
   const numberOf = (seen: RememberedCheckpoint) => splitLogOrigin(seen.origin).number;
@@ -138,14 +138,14 @@ function undecidable(words: string): TvsError {
   return new TvsError("INPUT_UNREADABLE", words);
 }
 
-/** Fetches a path. @param asked the question in messages @returns null for 404 @throws TvsError INPUT_UNREADABLE */
+/** Fetches a path. @param asked completes the message "when asked" @returns null for 404 @throws TvsError */
 async function get({ base, timeoutMs }: LogRoutes, path: string, asked: string): Promise<Uint8Array | null> {
   const { status, body } = await fetchBounded(new URL(`${base}/${path}`), timeoutMs);
   if (status === 200 || status === 404) return status === 200 ? body : null;
   throw undecidable(`the log answered HTTP ${status} when asked ${asked}`);
 }
 
-/** Asks the log to prove that the tree `to` begins with `from`. @returns null if the log has fewer leaves than `to` */
+/** Asks the log to prove that tree `to` begins with tree `from`. @returns null if the log has fewer leaves than `to` */
 async function isGrown(log: LogRoutes, from: Tree, to: Tree): Promise<boolean | null> {
   if (from.size === to.size) return isSameHash(from.root, to.root);
   const asked = `whether ${to.size} entries go on from ${from.size}`;

@@ -11,7 +11,7 @@ import { readVerifierKey, type VerifierKey } from "../../src/partner/signed-note
 import { discardFile, errorCodeOf, replaceFile, writeTemporaryFile } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-/** Reads log keys. @param values keys, or files with one per line (`tvs log key`) @throws TvsError INPUT_UNREADABLE */
+/** Reads log keys. @param values keys, or files of `tvs log key`, a key per line @throws TvsError INPUT_UNREADABLE */
 export async function readTrustedLogKeys(values: readonly string[]): Promise<VerifierKey[]> {
   const keys: VerifierKey[] = [];
   for (const value of values) {
@@ -31,7 +31,7 @@ async function readKeyFile(file: string): Promise<readonly VerifierKey[]> {
 }
 
 /** Reads the checkpoints seen before. @param flag the option's name in messages @throws TvsError INPUT_UNREADABLE */
-export function readStateFile(flag: string, file: string): LogState {
+export function readLogStateFile(flag: string, file: string): LogState {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return new Map();
   const state = readLogState(readSmallFile(file, `${flag} ${file}`));
   if (!(state instanceof Refusal)) return state;
@@ -40,15 +40,15 @@ export function readStateFile(flag: string, file: string): LogState {
 }
 
 /**
- * Adds a verified checkpoint to the state file. A rename replaces the file, so a kill leaves the old or the new one. If
- * another process has replaced the file in between, the file is read again, so that the larger checkpoint stays.
- * @throws TvsError INPUT_UNREADABLE, also if the file cannot be written: the caller must not print a result then
+ * Adds a verified checkpoint to the state file. A rename replaces the file, so a kill leaves the old or the new file.
+ * If another process replaced the file after the read, the file is read again, so that the larger checkpoint stays.
+ * @throws TvsError INPUT_UNREADABLE if the file cannot be read or written; the caller then must not print a result
  */
-export async function rememberInStateFile(
+export async function addToLogStateFile(
   file: string,
   { checkpoint, note }: { checkpoint: Checkpoint; note: string },
 ): Promise<void> {
-  const read = () => readStateFile("the state file", file);
+  const read = () => readLogStateFile("the state file", file);
   try {
     for (;;) {
       const before = read();

@@ -21,9 +21,9 @@ import {
 } from "../terminal/output.ts";
 import { createProgressBar } from "../terminal/progress.ts";
 import { logCheckCommand } from "./check.ts";
-import { logDependenciesOf, logWriterOf, missingLogError } from "./open-evidence.ts";
+import { logWriterDependenciesOf, logWriterOf, missingLogError } from "./open-evidence.ts";
 
-/** Time for another process to store the checkpoint that it has pinned, in milliseconds. */
+/** Milliseconds that the audit waits for another process that has pinned a checkpoint and not stored it yet. */
 const settleMs = 1_000;
 
 const auditCommand = defineRegisterCommand("log audit", {
@@ -33,7 +33,7 @@ const auditCommand = defineRegisterCommand("log audit", {
     const bar = createProgressBar({ label: "audit", unit: "leaves" });
     const result = await auditEvidenceLog({
       ...{ store, secrets, allSignatures: args.signatures === true },
-      // The pinned checkpoint is read first, so an undamaged database has everything that it covers.
+      // Reads the checkpoint before the database, so an undamaged database has every answer that the checkpoint covers.
       pinned: pinned.read(),
       keys: await keys.list(),
       settle: () => sleep(settleMs),
@@ -76,7 +76,7 @@ function auditText(result: AuditResult): string {
 /** The longest reason for a new log, in characters. Everybody who reads the log sees the reason. */
 const maxReason = 200;
 
-/** Begins a new log. A running service continues with it, because the service reads the newest log before it signs. */
+/** Begins a new log. A running service then signs for the new log, because it reads the newest log before it signs. */
 const newCommand = defineRegisterCommand("log new", {
   args: {
     reason: {
@@ -100,7 +100,7 @@ const newCommand = defineRegisterCommand("log new", {
       "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",
     );
     const { issuer } = settingsInForce;
-    const log = await beginNextLog({ ...logDependenciesOf(operator), issuer }, args.reason);
+    const log = await beginNextLog({ ...logWriterDependenciesOf(operator), issuer }, args.reason);
     const size = (await logWriterOf(operator).checkpoint())?.size ?? 0;
     const previous = readCheckpointHead(log.previous);
     const { origin, reason } = log;

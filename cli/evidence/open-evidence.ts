@@ -7,12 +7,12 @@ import { ensureFirstLog } from "../../src/domain/evidence/log.ts";
 import { log } from "../../src/logger.ts";
 import type { OpenedRegister } from "../open.ts";
 
-/** Makes the error of a command that needs a log, before the first `tvs serve` has begun one. */
+/** Makes the error of a command that needs an evidence log, if no `tvs serve` has begun a log yet. */
 export function missingLogError(): TvsError {
   return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve begins it");
 }
 
-export function logDependenciesOf({ config, pinned, secrets, clock, evidence: store }: OpenedRegister) {
+export function logWriterDependenciesOf({ config, pinned, secrets, clock, evidence: store }: OpenedRegister) {
   const missing =
     "an attestation was removed from the database before the evidence log had it; tvs log audit says more";
   const unpinned =
@@ -28,12 +28,12 @@ export function logDependenciesOf({ config, pinned, secrets, clock, evidence: st
   };
 }
 
-/** Creates the log's writer. @param store the command's own by default; the leader's store checks its lease */
+/** Creates the log's writer. @param store by default the register's; the leader gives a store that checks the lease */
 export function logWriterOf(operator: OpenedRegister, store = operator.evidence): LogWriter {
-  return createLogWriter({ ...logDependenciesOf(operator), store });
+  return createLogWriter({ ...logWriterDependenciesOf(operator), store });
 }
 
-/** Reconciles the log with the pinned checkpoint, and begins the first log. @throws TvsError LOG_BEHIND */
+/** Compares the log with the pinned checkpoint; begins the first log if none exists. @throws TvsError LOG_BEHIND */
 export async function openEvidenceLog(operator: OpenedRegister): Promise<void> {
   const { evidence: store, secrets, clock, settingsInForce } = operator;
   await logWriterOf(operator).reconcile();

@@ -16,12 +16,12 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { findMasterKey } from "../safe/vault.ts";
 
 /**
- * Begins a new log over a restored database, unless it has everything that the pinned checkpoint covers.
+ * Begins a new log over a restored database, unless the database has every answer that the pinned checkpoint covers.
  *
  * The new log and its first checkpoint are written into the copy of the backup, before the copy replaces the database.
- * A kill before the replacement leaves the old database. After a later kill, the next run pins the new checkpoint.
+ * A kill before the replacement leaves the old database. After a kill before `pin`, the next run pins the checkpoint.
  * @param restored the copy, which no other process uses yet
- * @returns the log, and `pin`, which must be called after the replacement; null without a log
+ * @returns the log, and `pin`, which the caller must call after the replacement; null without a log
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function continueLogAfterRestore(restored: Driver, config: Config, acting: ActorAndClock) {
@@ -65,12 +65,12 @@ export async function continueLogAfterRestore(restored: Driver, config: Config, 
 }
 
 /**
- * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log has begun, because the backup
- * lacks answers that a checkpoint covers, or no checkpoint is pinned. `lost`: the number of these answers.
+ * The log of a restored database, as `tvs restore --json` prints it. `isNew`: a new log was begun, because the backup
+ * lacks or alters what the pinned checkpoint covers, or none is pinned. `lost`: how many answers the backup lacks.
  */
 export type RestoredLog = NonNullable<Awaited<ReturnType<typeof continueLogAfterRestore>>>["log"];
 
-/** Whether the database still has every answer that a checkpoint covers, and every checkpoint, unchanged. */
+/** Whether the database has every answer that the pinned checkpoint covers, and its newest checkpoint is genuine. */
 async function isWhole(writer: LogWriter): Promise<boolean> {
   try {
     await writer.reconcile();

@@ -10,7 +10,7 @@ import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.t
 import { refuseOpenQuestions } from "../../src/domain/import/mapping.ts";
 import type { ReadOptions } from "../../src/domain/import/read.ts";
 import type { ImportIssue, ImportResult } from "../../src/domain/import/report.ts";
-import { describeCodeCount, listFirstRejections } from "../../src/domain/import/report.ts";
+import { describeIssueCodeCount, listFirstRejections } from "../../src/domain/import/report.ts";
 import { csvHeaderLine, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgValues, configOf, operand, option, toggle } from "../command.ts";
 import { logWriterOf } from "../evidence/open-evidence.ts";
@@ -199,7 +199,7 @@ function importSummary(result: ImportResult): string {
   });
   const first = listFirstRejections(codes, shownRows);
   const parts = [figures];
-  if (codes.length > 0) parts.push(formatListTable(codes.map(describeCodeCount), codeColumns));
+  if (codes.length > 0) parts.push(formatListTable(codes.map(describeIssueCodeCount), codeColumns));
   if (first.length > 0) parts.push(`the first rejected rows:\n${formatListTable(first, issueColumns)}`);
   return parts.join("\n\n");
 }
@@ -210,7 +210,7 @@ const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string
   everybody: "everybody is revoked by this file; look whether the dates or words mean that",
 };
 
-const codeColumns: TableColumns<ReturnType<typeof describeCodeCount>> = {
+const codeColumns: TableColumns<ReturnType<typeof describeIssueCodeCount>> = {
   ROWS: "rows",
   WERE: ({ rejects }) => (rejects ? "rejected" : "warning"),
   CODE: "code",

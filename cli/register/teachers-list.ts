@@ -2,7 +2,7 @@ import { isCalendarDate } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import type { TeacherFilter, TeacherPage } from "../../src/domain/teachers/list.ts";
 import { describeTeacherRow, findTeachers, listTeachers } from "../../src/domain/teachers/list.ts";
-import { maxTermLength, termKindOf } from "../../src/domain/teachers/search-term.ts";
+import { maxTermLength, searchTermKindOf } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgValues, operand, option } from "../command.ts";
 import type { OpenedRegister } from "../open.ts";
@@ -62,7 +62,7 @@ export const findTeachersCommand = defineRegisterCommand("teachers find", {
     const found = await findTeachers(operator, term, pageOf(args));
     show(args, found, { operator, nobody: "nobody was found" });
     if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
-    const isPersonal = ["email", "phone", "elevenDigits"].includes(termKindOf(term.trim()) ?? "");
+    const isPersonal = ["email", "phone", "elevenDigits"].includes(searchTermKindOf(term.trim()) ?? "");
     if (args.term !== "-" && isPersonal)
       hint(
         args,

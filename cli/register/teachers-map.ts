@@ -6,7 +6,7 @@ import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
 import { openTable, type ReadOptions, toUnreadableInputError } from "../../src/domain/import/read.ts";
 import { type MappingSuggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
 import { delimiterNames } from "../../src/domain/import/table.ts";
-import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
+import { csvDelimiters, type Delimiter, type Encoding, textEncodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import { configOf, operand, option, toggle } from "../command.ts";
 import { type OpenedRegister, withRegister } from "../open.ts";
@@ -30,15 +30,15 @@ export const fileFormatArgs = {
     "CHARACTER",
     "What parts the columns of CSV: , ; | or tab (default what the header shows)",
     (text, flag): Delimiter => {
-      const found = delimiters.find((one) => one === (text === "tab" || text === "\\t" ? "\t" : text));
+      const found = csvDelimiters.find((one) => one === (text === "tab" || text === "\\t" ? "\t" : text));
       if (found !== undefined) return found;
       throw new TvsError("USAGE", `${flag} is one of , ; | or tab`);
     },
   ),
   encoding: option(
     "NAME",
-    `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
-    (text, flag): Encoding => parseChoice(text, flag, encodings),
+    `Character set of CSV: ${textEncodings.join(", ")} (default utf-8, or what its mark says)`,
+    (text, flag): Encoding => parseChoice(text, flag, textEncodings),
   ),
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };

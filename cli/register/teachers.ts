@@ -5,9 +5,9 @@ import { formatOfFileName, type ImportFormat } from "../../src/domain/import/fie
 import { sweepLicenses } from "../../src/domain/sweep.ts";
 import {
   changeTeacher,
-  checkReason,
+  checkChangeReason,
   type HistoryLine,
-  parseTeacherKey,
+  parseTeacherReference,
   readTeacherHistory,
   requireTeacher,
   type TeacherAction,
@@ -96,7 +96,7 @@ const exportSubjectCommand = defineRegisterCommand("teachers export-subject", {
 const answeredValidMs = 90 * 86_400_000;
 
 const refArg = {
-  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", parseTeacherKey),
+  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", parseTeacherReference),
 } as const;
 
 const reasonArg = {
@@ -104,7 +104,7 @@ const reasonArg = {
     ...option(
       "TEXT",
       "For the history, 1 to 500 characters; it is kept for ever, so no personal data: give the number of the decision",
-      checkReason,
+      checkChangeReason,
     ),
     required: true,
   },

@@ -1,6 +1,6 @@
 import { defaultTeacher, demoPartner, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { type TriggeredEvent, triggerEvent } from "../../src/domain/sandbox/trigger.ts";
-import { parseTeacherKey } from "../../src/domain/teachers/changes.ts";
+import { parseTeacherReference } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { operand } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
@@ -20,7 +20,7 @@ export const triggerCommand = defineTvsCommand("trigger", {
     ref: {
       ...operand(
         `Registration number or teacher id (default ${defaultTeacher.regNo}, who is there to be changed)`,
-        parseTeacherKey,
+        parseTeacherReference,
       ),
       required: false,
       default: defaultTeacher.regNo,

@@ -11,7 +11,7 @@ import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
 import { option, readRepeatedOption, toggle } from "../command.ts";
-import { readStateFile, readTrustedLogKeys, rememberInStateFile } from "../evidence/log-state.ts";
+import { addToLogStateFile, readLogStateFile, readTrustedLogKeys } from "../evidence/log-state.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { parseDuration, parseTime } from "../terminal/output.ts";
 
@@ -190,7 +190,7 @@ async function openProof(
   const written = readSmallFile(path, `the proof ${path}`, maxProofMiB);
   const options = { ...given, logKeys: await readTrustedLogKeys(given.logKeys) };
   if (file === undefined) return openLogProof(written, options);
-  const proof = await openLogProof(written, { ...options, logState: readStateFile("--log-state", file) });
-  if (proof.refusal === null) await rememberInStateFile(file, proof);
+  const proof = await openLogProof(written, { ...options, logState: readLogStateFile("--log-state", file) });
+  if (proof.refusal === null) await addToLogStateFile(file, proof);
   return proof;
 }

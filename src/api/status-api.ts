@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import { isoFromSeconds } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
+import { type StatusLists, statusListPath, statusListTtlSeconds } from "../domain/status-list/lists.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import type { Service } from "../service.ts";
 import { createOneSecondCache, type EvidenceLogDocuments, throwNotKnown } from "./evidence-api.ts";
@@ -51,7 +51,7 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
       const of = [lists, checkpoint?.body, jwks, keyHistory, issuer];
       const now = clock.now();
       const isKept =
-        pack?.of.every((part, n) => part === of[n]) && Math.abs(now - pack.at) < ttlSeconds * 1000;
+        pack?.of.every((part, n) => part === of[n]) && Math.abs(now - pack.at) < statusListTtlSeconds * 1000;
       if (pack !== undefined && isKept) return pack.document;
       const statusLists = [...(lists?.tokens.values() ?? [])];
       const madeAt = isoFromSeconds(Math.floor(now / 1000));
@@ -72,7 +72,7 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
 function createDocumentHandler(
   find: (documents: StatusListDocuments, c: HonoContext) => Promise<PublicDocument>,
 ): ApiHandler {
-  const cacheControl = `public, max-age=${ttlSeconds}`;
+  const cacheControl = `public, max-age=${statusListTtlSeconds}`;
   return async (c) => sendDocument(c, await find(c.get("parts").statusLists, c), cacheControl);
 }
 

@@ -4,9 +4,9 @@ import { html } from "hono/html";
 import { formatDuration } from "../domain/clock.ts";
 import { liveCredentialsOf } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
-import { describeCodeCount } from "../domain/import/report.ts";
+import { describeIssueCodeCount } from "../domain/import/report.ts";
 import type { HistoryLine } from "../domain/teachers/changes.ts";
-import { parseTeacherKey, readTeacherHistory, requireTeacher } from "../domain/teachers/changes.ts";
+import { parseTeacherReference, readTeacherHistory, requireTeacher } from "../domain/teachers/changes.ts";
 import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts";
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
@@ -16,7 +16,7 @@ import { badge, type Cell, commandBox, formats, type Markup, makeNote, renderTab
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function renderTeacherPage(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
-  const teacher = await requireTeacher(teachers, parseTeacherKey(reference));
+  const teacher = await requireTeacher(teachers, parseTeacherReference(reference));
   const [history, attestations] = await Promise.all([
     readTeacherHistory(teachers, teacher.id),
     sources.attestations.countOfTeacher(teacher.id),
@@ -150,7 +150,7 @@ const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
 /** Makes the page of an import: its rejected rows and warnings by error code. The page shows line numbers, not values. */
 export function renderImportPage(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">) {
   const rows = one.codes
-    .map(describeCodeCount)
+    .map(describeIssueCodeCount)
     .map(({ code, rejects, rows: met, meaning, first }) => [
       html`<code>${code}</code>`,
       rejects ? badge("bad", "rejected") : badge("warn", "remark"),

@@ -7,7 +7,7 @@ import { addActorPrefix, type RecordedChange } from "../domain/changes.ts";
 import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
-import { parseTeacherKey, requireTeacher } from "../domain/teachers/changes.ts";
+import { parseTeacherReference, requireTeacher } from "../domain/teachers/changes.ts";
 import type { ListDependencies, PageRequest, TeacherFilter, TeacherPage } from "../domain/teachers/list.ts";
 import { describeTeacherRow, listTeachers } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
@@ -258,7 +258,7 @@ export function defineAttestationList(sources: ConsoleSources): Listing<Attestat
       idColumn("Request id", "requestId"),
     ],
     async find({ teacher, partner }, most) {
-      const key = teacher === undefined ? undefined : parseTeacherKey(teacher);
+      const key = teacher === undefined ? undefined : parseTeacherReference(teacher);
       const teacherId = key && (await requireTeacher(sources.teachers, key)).id;
       return sources.attestations.list({ ...most, partnerId: partner, teacherId });
     },

@@ -3,8 +3,8 @@ import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import type { Clock, TimeZoneCalendar } from "./clock.ts";
-import { lossWindowMs } from "./import/losses.ts";
+import type { TimeZoneCalendar, Clock } from "./clock.ts";
+import { importLossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
 import { currentWindowStarts, describeQuotaUse } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
@@ -77,7 +77,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
       webhooks.backlog(now),
       imports.latest(shownImports),
       imports.lastApplied(),
-      imports.losses(now - lossWindowMs),
+      imports.losses(now - importLossWindowMs),
       countTeachers(status, calendar.dateAt(now), countedTeachers),
       evidence.figures(),
     ]);

@@ -9,8 +9,8 @@ import {
   correctTypingErrors,
   guessRegNo,
   maxTermLength,
-  type TermKind,
-  termKindOf,
+  type SearchTermKind,
+  searchTermKindOf,
 } from "../domain/teachers/search-term.ts";
 import { canonicalizeRegNo } from "../domain/teachers/teachers.ts";
 import { formatDayInWords } from "../partner/date-time.ts";
@@ -20,7 +20,7 @@ import type { Markup } from "./shell.ts";
 const exampleRegNo = "TR/2019/LA/000001";
 
 export type ParsedSearchTerm =
-  | { readonly term: string; readonly kind: TermKind }
+  | { readonly term: string; readonly kind: SearchTermKind }
   | { readonly term: string; readonly problem: (texts: SiteTexts["lookup"]) => string };
 
 /** Corrects and classifies a typed search term. A well-formed registration number is not corrected, because it may exist. */
@@ -29,7 +29,7 @@ export function parseSearchTerm(text: string): ParsedSearchTerm {
   const term = canonicalizeRegNo(clean) === null ? correctTypingErrors(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: ({ tooLong }) => tooLong(maxTermLength) };
-  const kind = termKindOf(term);
+  const kind = searchTermKindOf(term);
   if (kind === "email" && !/^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(term)) {
     return { term, problem: ({ emailWrong }) => emailWrong };
   }
@@ -46,7 +46,7 @@ export function parseSearchTerm(text: string): ParsedSearchTerm {
  * Makes the link that looks a term up. Links end up in histories, logs and messages, so they contain no personal data.
  * @returns null if the term is or may be personal: ten digits can be a phone number without its first zero
  */
-export function formatLookupLink(term: string, kind: TermKind | null): string | null {
+export function formatLookupLink(term: string, kind: SearchTermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
   return canShowTerm(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
@@ -54,7 +54,7 @@ export function formatLookupLink(term: string, kind: TermKind | null): string | 
 /** Decides whether the page may repeat a term. A mistyped term can be a personal number, an e-mail address or a name. */
 export function canShowTerm(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
-  return term.includes("/") || termKindOf(term) === "tId";
+  return term.includes("/") || searchTermKindOf(term) === "tId";
 }
 
 export type LookupFormState = {
@@ -102,7 +102,7 @@ type Mood = "good" | "warn" | "bad" | "none";
 
 type Answered = {
   readonly answer: PublicAnswer;
-  readonly asked: { readonly term: string; readonly kind: TermKind };
+  readonly asked: { readonly term: string; readonly kind: SearchTermKind };
   readonly texts: SiteTexts;
   readonly settings: Pick<Settings, "issuer" | "timeZone" | "site">;
   readonly form: LookupFormState;
@@ -283,7 +283,7 @@ function lookupFacts({ answer, asked, texts, settings: { timeZone } }: Answered)
 function shareLink({ answer, asked, texts }: Answered): Markup {
   const { lookup } = texts;
   const tId = answer.found ? answer.tId : null;
-  const byId = tId === null ? null : formatLookupLink(tId, termKindOf(tId));
+  const byId = tId === null ? null : formatLookupLink(tId, searchTermKindOf(tId));
   const href = formatLookupLink(asked.term, asked.kind) ?? byId;
   if (href === null) return html`<p>${lookup.noLink}</p>`;
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { RateLimitDecision } from "../domain/address-limit.ts";
-import type { TermKind } from "../domain/teachers/search-term.ts";
+import type { SearchTermKind } from "../domain/teachers/search-term.ts";
 import { type HonoEnv, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
 import { createProblemResponse, setFailureCode } from "../http/problem.ts";
 import { readFormBody } from "../http/request-body.ts";
@@ -59,7 +59,7 @@ function orFailurePage(handler: PageHandler): PageHandler {
 }
 
 /** Answers a request with a term in the URL's query. A term that may be a NIN gets 400, because no URL may contain a NIN. */
-function answerLink(c: PageContext, text: string, expected: TermKind) {
+function answerLink(c: PageContext, text: string, expected: SearchTermKind) {
   const asked = parseSearchTerm(text);
   if ("problem" in asked || asked.kind !== expected) return refuse(c, 400, ({ linkWrong }) => linkWrong);
   return answer(c, () => asked);

@@ -6,7 +6,7 @@ import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupWriter } from "./driver/commits.ts";
 import { bind, type Row, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
-import { peopleStatements } from "./evidence/statement-people.ts";
+import { insertPeopleSql } from "./evidence/statement-people.ts";
 import { isCompromisedSql, makeAnswerInsert } from "./idempotency.ts";
 import { selectRevisionSql } from "./settings.ts";
 import { formatKeyForJson, isShownSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
@@ -167,7 +167,7 @@ function callStatements({ attestations: made, people = [], idempotency }: CallCo
   const [first] = made;
   return [
     ...made.map(attestationsTable.insert),
-    ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
+    ...(people.length === 0 || first === undefined ? [] : insertPeopleSql(people, first.verificationId)),
     ...(idempotency === null || first === undefined ? [] : [makeAnswerInsert(idempotency, first.kid)]),
   ];
 }

@@ -1,6 +1,6 @@
 import { serviceActor } from "../domain/changes.ts";
 import { type LossTotals, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
-import { type CodeCount, sortCodeCounts } from "../domain/import/report.ts";
+import { type IssueCodeCount, sortIssueCodeCounts } from "../domain/import/report.ts";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createChangeRecorder } from "./changes.ts";
 import type { Driver, Row, SqlStatement, Transaction } from "./driver/driver.ts";
@@ -41,7 +41,7 @@ export function createImportHistory(driver: Driver) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
-      return { ...importRecord(row), codes: sortCodeCounts(codes.map(codeCount)) };
+      return { ...importRecord(row), codes: sortIssueCodeCounts(codes.map(codeCount)) };
     },
     /** Finds the last import that applied a row. Imports of made-up teachers do not count. */
     lastApplied: () => readLastApplied(driver),
@@ -70,16 +70,16 @@ async function readLastApplied(driver: Driver) {
   };
 }
 
-function codeCount(row: Row): CodeCount {
+function codeCount(row: Row): IssueCodeCount {
   const places = JSON.parse(text(row, "first_rows")) as [line: number, field: string | null][];
   return {
-    code: text(row, "code") as CodeCount["code"],
+    code: text(row, "code") as IssueCodeCount["code"],
     rows: integer(row, "row_count"),
     first: places.map(([line, field]) => ({ line, field })),
   };
 }
 
-function insertCodes(id: number, codes: readonly CodeCount[]): SqlStatement[] {
+function insertCodes(id: number, codes: readonly IssueCodeCount[]): SqlStatement[] {
   const rows = codes.map(({ code, rows, first }) => {
     const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
     return [id, code, rows, places];
@@ -163,7 +163,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       { id }: Pick<ImportRun, "id">,
       end: Pick<StoredImport, "rejected" | "warnings"> & {
         readonly rows: number;
-        readonly codes: readonly CodeCount[];
+        readonly codes: readonly IssueCodeCount[];
         readonly fields: readonly string[];
         readonly rejections: readonly string[] | null;
         readonly at: number;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { makeStoredRequestContext } from "../../src/domain/attestations.ts";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { asciiDigitsOf, holdsPersonalData, redactPersonalData } from "../../src/domain/personal-data.ts";
-import { checkReason } from "../../src/domain/teachers/changes.ts";
+import { checkChangeReason } from "../../src/domain/teachers/changes.ts";
 import { csv, row, withImports, withoutRegNo } from "../harness/imports.ts";
 
 /** Writes a number in the digits of another script, whose digit zero has the code point `zero`. */
@@ -89,6 +89,6 @@ test("rows of an extract with personal data in a text are rejected and not store
 test.each(spellings)("%s is not stored in a context, a reason or a partner's name", (text) => {
   expect(makeStoredRequestContext({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
   const usage = expect.objectContaining({ code: "USAGE" });
-  expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
+  expect(() => checkChangeReason(`decision on ${text}`)).toThrow(usage);
   expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
 });

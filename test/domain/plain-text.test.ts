@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { checkPartnerChange } from "../../src/domain/partners.ts";
 import { hasHiddenCharacter, quoteShellWord } from "../../src/domain/plain-text.ts";
-import { checkReason } from "../../src/domain/teachers/changes.ts";
+import { checkChangeReason } from "../../src/domain/teachers/changes.ts";
 import { canonicalizeRegNo } from "../../src/domain/teachers/teachers.ts";
 import { csv, row, withImports } from "../harness/imports.ts";
 
@@ -17,17 +17,14 @@ const hidden: [string, string][] = [
   ["empty braille", "\u2800"], ["interlinear anchor", "\ufff9"], ["failed decoding", "\ufffd"],
 ];
 
-test.each(hidden)(
-  "a hidden character is refused in a reason, a name and a registration number: %s",
-  (_name, mark) => {
-    const usage = expect.objectContaining({ code: "USAGE" });
-    expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
-    expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
-    expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
-    // A byte order mark counts as white space, which is removed from a registration number.
-    expect(canonicalizeRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
-  },
-);
+test.each(hidden)("a hidden character is refused in a reason, a name and a number: %s", (_name, mark) => {
+  const usage = expect.objectContaining({ code: "USAGE" });
+  expect(() => checkChangeReason(`Decision${mark}14`)).toThrow(usage);
+  expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
+  expect(hasHiddenCharacter(`Ada${mark}Obi`)).toBe(true);
+  // A byte order mark counts as white space, which is removed from a registration number.
+  expect(canonicalizeRegNo(`TR/2019/LA/1${mark}2`)).toBe(mark === "\ufeff" ? "TR/2019/LA/12" : null);
+});
 
 test("a registration number with a hidden character is refused, even if a name may have the character", () => {
   expect(canonicalizeRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();

@@ -1,12 +1,12 @@
-/** Checks one attestation in an audit: its columns against the JWS, and the JWS against its signature. */
+/** Checks one attestation in an audit: compares its columns with the JWS, and verifies the signature of the JWS. */
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
-import type { AttestedRow } from "../../store/evidence/log.ts";
+import type { AttestationRow } from "../../store/evidence/log.ts";
 import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 
-type Signed = Omit<AttestedRow, "id" | "jws">;
+type Signed = Omit<AttestationRow, "id" | "jws">;
 
 const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["verification_id", "verificationId"],
@@ -17,11 +17,11 @@ const columns: readonly (readonly [name: string, member: keyof Signed])[] = [
   ["eligible", "eligible"],
 ];
 
-/** The newest header that was parsed. Usually the next attestation has the same header. */
+/** The JWS header that was parsed last. If the next JWS has the same header, the header is not parsed again. */
 let parsed = { header: "", kid: undefined as unknown };
 
 /** Names the columns that contradict the JWS. An unreadable JWS counts as one wrong column, `jws`. */
-export function findContradictingColumns(row: AttestedRow): string[] {
+export function findContradictingColumns(row: AttestationRow): string[] {
   const header = row.jws.slice(0, Math.max(0, row.jws.indexOf(".")));
   if (header !== parsed.header) parsed = { header, kid: parse(header)?.kid };
   const { kid } = parsed;
@@ -31,7 +31,7 @@ export function findContradictingColumns(row: AttestedRow): string[] {
   return columns.filter(([, member]) => signed[member] !== row[member]).map(([name]) => name);
 }
 
-/** Reads the claims that the table repeats in columns. The JWS is not verified. @returns null if a claim is missing */
+/** Reads from an unverified JWS the claims that its row also has as columns. @returns null if a claim is missing */
 export function readSignedClaims(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
@@ -43,7 +43,7 @@ export function readSignedClaims(jws: string): Omit<Signed, "kid"> | null {
   return { partnerId: aud, verificationId, issuedAt: iat, status, eligible };
 }
 
-/** Gets the status and verdict of a statement. @returns null if the attestation is not a statement */
+/** Computes a statement's `status` and `eligible`. @returns null if the attestation is not a statement */
 function resultOfStatement(summary: unknown) {
   if (typeof summary !== "object" || summary === null) return null;
   const { distinct, eligible } = summary as Record<string, unknown>;
@@ -67,7 +67,7 @@ export function importPublicKeys(keys: readonly Pick<SigningKey, "kid" | "jwk">[
 }
 
 /** Verifies the signature of an attestation. @returns the fault in words; null for a valid signature */
-export function findSignatureFault({ jws, kid }: AttestedRow, keys: OpenedKeys): string | null {
+export function findSignatureFault({ jws, kid }: AttestationRow, keys: OpenedKeys): string | null {
   const key = keys.get(kid);
   if (key === undefined) return "no key of this service signed it";
   const end = jws.lastIndexOf(".");

@@ -7,14 +7,14 @@
 
 import type { Checkpoint } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import type { AttestedRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
+import type { AttestationRow, Log, LogStore, StoredCheckpoint } from "../../store/evidence/log.ts";
 import type { SigningKey } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import { findContradictingColumns, findSignatureFault, importPublicKeys } from "./audit-rows.ts";
 import { describeLostEntries } from "./checkpoint.ts";
 import {
   findPredecessorLine,
-  isOwnLog,
+  isGenuineLog,
   makePredecessorLine,
   readCheckpointHead,
   verifyStoredCheckpoint,
@@ -52,7 +52,7 @@ type AuditDependencies = {
   readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
   /** True verifies every signature. The audit then takes about twenty times as long. */
   readonly allSignatures: boolean;
-  /** Gives another process time to store the checkpoint that it has pinned. */
+  /** Waits a moment, because a process that pins a checkpoint in its file stores it in the database a little later. */
   readonly settle: () => Promise<void>;
   /** Called after each block. @param done attestations audited so far @param total all attestations */
   onProgress(done: number, total: number): void;
@@ -67,11 +67,11 @@ type Report = (
 
 const maxListed = 100;
 const checkpointsAtOnce = 256;
-/** Seconds by which a row may be issued before its predecessor, because nodes' clocks differ (decision D12.4). */
+/** Seconds by which a row may be older than the previous row, because nodes' clocks differ (decision D12.4). */
 const maxClockSkewSeconds = 120;
 
 /**
- * Audits the log.
+ * Audits the evidence log.
  * @returns null if there is neither a log nor a pinned checkpoint
  * @throws TvsError INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
@@ -87,7 +87,7 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
   const [logs, newest] = [await store.logs(), await store.newest()];
   const [size, last] = [await store.size(), await store.lastId()];
   if (logs.length === 0 && pinned === null) return null;
-  const own = logs.filter((log) => isOwnLog(log, secrets));
+  const own = logs.filter((log) => isGenuineLog(log, secrets));
   for (const { origin } of logs.filter((log) => !own.includes(log)))
     report("CHECKPOINT", null, `${origin} was begun by somebody without the master key`);
   const checkpoints = createCheckpointCheck(store, { own, newest, report });
@@ -104,7 +104,7 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
     const upTo = Math.min(end, from + hashesPerTile);
     const read = (await store.attested(from + 1, upTo - from)).filter(({ id }) => id <= upTo);
     const [leaves = new Uint8Array()] = await store.tiles([{ level: 0, position: from / hashesPerTile }]);
-    // Retention may delete rows during the audit. The note is read after the rows, so it covers all deleted rows.
+    // Retention may delete rows during the audit. The note is read after the rows, so the note covers all deleted rows.
     if (read.length < upTo - from) await rows.readRetention();
     await checkpoints.readTo(upTo);
     let next = 0;
@@ -115,7 +115,7 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
       if (leaf !== undefined) tree.push(leaf);
       checkpoints.compare(index + 1, leaf?.length === bytesPerHash ? tree.root : null);
     }
-    // A forged id may be far above all others. The audit does not visit the unused ids below the forged id.
+    // A forged id may be far above all other ids. The audit does not visit the unused ids below the forged id.
     if (read.length === 0 && from >= size) break;
     wrongTile ??= await findWrongTile(above.splice(0), store);
     onProgress(upTo, end);
@@ -135,12 +135,12 @@ export async function auditEvidenceLog(dependencies: AuditDependencies) {
     /** The first hundred findings. `found` counts all. */
     findings,
     found,
-    /** False if no checkpoint is pinned, because an old copy of the database then passes the audit. */
+    /** False if no checkpoint is pinned. An old copy of the database then passes the audit. */
     isPinned: pinned !== null || end === 0,
   };
 }
 
-/** Creates the check of promise 1: it compares each attestation with its leaf, and each column with the JWS. */
+/** Creates the check of attestations (promise 1): compares each JWS with its leaf, and the columns with the JWS. */
 function createRowCheck(
   { store, keys, allSignatures }: AuditDependencies,
   { log, size, signed, report }: { log: Log | undefined; size: number; signed: number; report: Report },
@@ -149,8 +149,8 @@ function createRowCheck(
   let issuedBefore = Number.NEGATIVE_INFINITY;
   const opened = importPublicKeys(keys);
 
-  /** Verifies the signature if `allSignatures`, if no checkpoint covers the row, or if its time is out of order. */
-  function forgeryOf(index: number, row: AttestedRow): string | null {
+  /** Verifies the signature if `allSignatures`, no checkpoint covers the row, or the row's time is out of order. */
+  function forgeryOf(index: number, row: AttestationRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;
     if (!allSignatures && !isOutOfOrder && index < signed) return null;
@@ -158,7 +158,7 @@ function createRowCheck(
     return findSignatureFault(row, opened);
   }
 
-  function describeFault(index: number, row: AttestedRow, leaf: Uint8Array | undefined): string | null {
+  function describeFault(index: number, row: AttestationRow, leaf: Uint8Array | undefined): string | null {
     compared++;
     if (leaf !== undefined && !isSameHash(leafHashOf(row.jws), leaf))
       return "does not fit its leaf: it was changed, or one was removed or inserted here";
@@ -186,7 +186,7 @@ function createRowCheck(
       isForged = true;
       report("ATTESTATION", null, "the retention note is not signed by the log");
     },
-    check(index: number, row: AttestedRow | undefined, leaf: Uint8Array | undefined): void {
+    check(index: number, row: AttestationRow | undefined, leaf: Uint8Array | undefined): void {
       const says = row === undefined ? describeMissing(index, leaf) : describeFault(index, row, leaf);
       if (says !== null)
         report("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
@@ -197,7 +197,7 @@ function createRowCheck(
 
 type TileHash = TileAddress & { readonly root: Uint8Array };
 
-/** Finds the first stored tile that contradicts the leaves. Proofs are made from the stored tiles. */
+/** Finds the first stored tile that contradicts the leaves. A proof from such a tile would be wrong. */
 async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Promise<TileAddress | undefined> {
   for (const { level, position, root } of hashes) {
     const tile = { level, position: Math.floor(position / hashesPerTile) };
@@ -207,7 +207,7 @@ async function findWrongTile(hashes: readonly TileHash[], store: LogStore): Prom
   return undefined;
 }
 
-/** Creates the check of promise 2: it compares each checkpoint with the leaves and with the previous checkpoint. */
+/** Creates the check of checkpoints (promise 2): compares each with the leaves and with the previous checkpoint. */
 function createCheckpointCheck(
   store: LogStore,
   { own, newest, report }: { own: readonly Log[]; newest: StoredCheckpoint | null; report: Report },
@@ -220,7 +220,7 @@ function createCheckpointCheck(
 
   const wrong = (size: number, says: string) => report("CHECKPOINT", size, says);
 
-  /** Checks that each later log, up to number `upToLog`, began with the leaves of the last earlier checkpoint. */
+  /** Checks that each log after `before` began with the size of `before`: if not, a checkpoint between was removed. */
   function checkBeginnings(upToLog: number): void {
     for (const { number, origin, firstSize } of own)
       if (number > (before?.log ?? 1) && number <= upToLog && firstSize !== (before?.size ?? 0))
@@ -260,7 +260,7 @@ function createCheckpointCheck(
         isRead = page.length < checkpointsAtOnce;
       }
     },
-    /** Compares the checkpoints over `size` leaves. @param rootOf gives the root; null if the last leaf is missing */
+    /** Compares the checkpoints over `size` leaves with the tree. @param rootOf null if the last leaf is missing */
     compare(size: number, rootOf: (() => Uint8Array | undefined) | null): void {
       for (let one = queue[0]; one !== undefined && one.size <= size; one = queue[0]) {
         queue.shift();

@@ -17,7 +17,7 @@ import {
   decryptCheckpointKey,
   findPredecessorLine,
   isEarlierCheckpoint,
-  isOwnLog,
+  isGenuineLog,
   leafHashPrefixOf,
   makePredecessorLine,
   readCheckpointHead,
@@ -40,7 +40,7 @@ const maxLeavesPerCommit = 512;
 /** Maximum successive missing ids that get leaves. Without a limit, one forged id could require millions of leaves. */
 const maxMissingIds = 10_000;
 const maxAttempts = 20;
-/** Maximum seconds by which a checkpoint's time stays ahead of the clock, so that the times do not go back. */
+/** Seconds by which a checkpoint may be ahead of the clock. If one is further ahead, the next has an earlier time. */
 const maxAheadSeconds = 86_400;
 
 type LogDependencies = {
@@ -82,7 +82,7 @@ export function createLogWriter(dependencies: LogDependencies) {
       if (!(await extendsPinnedTree(dependencies, head))) continue;
       const seconds = chooseNextSeconds(newest, clock);
       const note = await signCheckpoint(head, seconds, decryptCheckpointKey(log, secrets));
-      // On the disk now: no note. After a kill nobody has seen this note, and the next run signs another.
+      // On the disk now: no note. After a kill nobody has seen this note, and the next run signs another note.
 
       if (!(await pinned.write(note))) continue;
       // On the disk now: the note, in log.checkpoint only. After a kill `tvs log audit` reports that the database lacks
@@ -90,17 +90,17 @@ export function createLogWriter(dependencies: LogDependencies) {
 
       const signed = { log: log.number, size, signedAt: seconds * 1000, note };
       if (await store.addCheckpoint(signed, newest)) return signed;
-      // On the disk now: the note in log.checkpoint and in the database, where anybody may read it. A kill loses
-      // nothing. If another process stored a checkpoint first, nobody has seen this note; the next attempt pins the
-      // stored one.
+      // On the disk, if `addCheckpoint` was true: the note, in log.checkpoint and in the database, where anybody may
+      // read it. A kill loses nothing. If another process stored a checkpoint first, nobody has seen this note, and the
+      // next attempt pins the checkpoint of the other process.
     }
     throw tooBusyError();
   }
 
   /**
-   * Refuses a database that lacks answers which a checkpoint covers. Then pins the stored checkpoint or stores the
-   * pinned one, whichever is newer. Another process may have stored a newer one, or a killed process may only have
-   * pinned one. @throws TvsError LOG_BEHIND, STORE_CORRUPT
+   * Refuses a database that lacks answers which a checkpoint covers. Pins the stored checkpoint if that is newer than
+   * the pinned one, because another process stored it. Stores the pinned checkpoint if that is the newer one, because
+   * a killed process only pinned it. @throws TvsError LOG_BEHIND, STORE_CORRUPT
    */
   async function reconcile(): Promise<void> {
     const note = pinned.read();
@@ -117,7 +117,7 @@ export function createLogWriter(dependencies: LogDependencies) {
   return { append, checkpoint, reconcile };
 }
 
-/** Appends the leaves of the next attestations in one transaction. @returns their number; 0 if all have leaves */
+/** Appends the leaves of the next attestations in one transaction. @returns how many; 0 if no leaf is missing */
 async function appendLeaves({ store, onMissing }: LogDependencies): Promise<number> {
   const size = await store.size();
   const rows = await store.attested(size + 1, maxLeavesPerCommit);
@@ -137,7 +137,7 @@ async function appendLeaves({ store, onMissing }: LogDependencies): Promise<numb
   const isStored = await store.append(size, tiles, leaves.map(leafHashPrefixOf));
   const missing = ids.find((id) => !jwsOf.has(id));
   if (isStored && missing !== undefined) onMissing?.(missing);
-  // If another process has appended first, it has appended the same leaves.
+  // A process that appended first has appended the same leaves.
   return leaves.length;
 }
 
@@ -155,7 +155,7 @@ function chooseNextSeconds(newest: StoredCheckpoint | null, clock: Clock): numbe
 async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCheckpoint | null> {
   const newest = await store.newest();
   if (newest === null) return null;
-  const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
+  const own = (await store.logs()).filter((log) => isGenuineLog(log, secrets));
   const opened = await verifyStoredCheckpoint(newest, own);
   if (opened !== null) return { ...newest, signedAt: opened.seconds * 1000 };
   const message =
@@ -164,10 +164,10 @@ async function readNewest({ store, secrets }: LogDependencies): Promise<StoredCh
 }
 
 /**
- * Describes what a database has lost of the answers that checkpoints cover. `serve` refuses a database with a loss;
+ * Describes which answers a database has lost, of those that checkpoints cover. `serve` refuses a database with a loss;
  * `tvs doctor` and `tvs log audit` report the loss.
  * @param note the pinned checkpoint; null if none
- * @param dependencies `secrets` is null if the caller has no master key ({@link isOwnLog})
+ * @param dependencies `secrets` is null if the caller has no master key ({@link isGenuineLog})
  * @returns null if nothing is lost
  */
 export async function describeLostEntries(
@@ -178,7 +178,7 @@ export async function describeLostEntries(
   const [logs, figures] = [await store.logs(), await store.figures()];
   const log = logs.at(-1);
   if (log === undefined || figures === null) return pinned && `it has no log ${pinned.origin}`;
-  if (!isOwnLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
+  if (!isGenuineLog(log, secrets)) return `${log.origin} was begun by somebody without the master key`;
   if (figures.missing > 0) return `its newest ${figures.missing} attestations are missing`;
   if (await isNewestReplaced(store, figures.size)) return "its newest entry is another";
   if (note === null || pinned === null) return null;
@@ -188,14 +188,14 @@ export async function describeLostEntries(
   if (size > reached) return `${size} entries of ${origin} were signed for, and it has ${reached}`;
   if ((await verifyStoredCheckpoint({ log: log.number, size, note }, [log])) === null)
     return "another key has signed the pinned checkpoint";
-  // If only leaves are missing, `refuseLoss` appends them and calls this function again.
+  // If only leaves are missing, `refuseLoss` appends the leaves and calls this function again.
   if (size > figures.size || (await hasRoot(pinned, store.tiles))) return null;
   return `its first ${size} entries are others`;
 }
 
 /**
- * Whether the newest leaf is not the hash of the attestation with its id. SQLite reuses the ids of removed newest rows,
- * so the ids alone do not show that rows were removed.
+ * Whether the attestation with the newest leaf's id is another one than the leaf was made from. SQLite reuses the ids
+ * of removed newest rows, so the ids alone do not show that rows were removed.
  */
 async function isNewestReplaced(store: LogStore, size: number): Promise<boolean> {
   const [row] = size === 0 ? [] : await store.attested(size, 1);
@@ -205,18 +205,18 @@ async function isNewestReplaced(store: LogStore, size: number): Promise<boolean>
   return leaf === null || !isSameHash(leaf, leafHashOf(row.jws));
 }
 
-/** Whether a later log of this register begins after the pinned checkpoint, or after a larger one of the same log. */
+/** Whether one of the logs names the pinned checkpoint, or a larger one of the same log, as its predecessor. */
 function isContinued(pinned: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac"> | null): boolean {
   return logs.some((log) => {
     const previous = readCheckpointHead(log.previous);
     const isNamed = previous?.origin === pinned.origin && previous.size >= pinned.size;
-    return isNamed && isOwnLog(log, secrets);
+    return isNamed && isGenuineLog(log, secrets);
   });
 }
 
 /**
- * Refuses a database that lacks answers which a checkpoint covers, because a later checkpoint could not fit. After a
- * power cut the database may lack only leaves. The function first appends these from the attestations.
+ * Refuses a database that lacks answers which a checkpoint covers: the next checkpoint would contradict that one. If
+ * only leaves are missing, as after a power cut, the function appends the leaves from the attestations.
  * @throws TvsError LOG_BEHIND, STORE_CORRUPT
  */
 async function refuseLoss(note: string | null, dependencies: LogDependencies): Promise<void> {
@@ -256,7 +256,7 @@ async function extendsPinnedTree({ store, pinned }: LogDependencies, { origin, s
 async function storePinned(note: string, newest: StoredCheckpoint | null, { store }: LogDependencies) {
   const [log, head] = [(await store.logs()).at(-1), requireCheckpointHead(note)];
   if (log === undefined || head.origin !== log.origin) return;
-  // Another process has stored a checkpoint with the same predecessor, and nobody has seen the pinned one.
+  // Another process stored a checkpoint with the same predecessor first, and nobody has seen the pinned checkpoint.
   if (
     newest?.log === log.number &&
     findPredecessorLine(requireCheckpointHead(newest.note)) === findPredecessorLine(head)
@@ -303,7 +303,7 @@ export function startLogBuilding({ writer, store, clock, onError }: LogBuildingD
         await runAndPause(() => writer.append());
         continue;
       }
-      // The absolute value is compared, so that a clock that was set back does not delay the next checkpoint.
+      // Compares the absolute value, so that a clock that was set back does not delay the next checkpoint.
       if (figures.uncoveredSince === null || Math.abs(clock.now() - signedAt) < checkpointIntervalMs) return;
       signedAt = clock.now();
       await runAndPause(() => writer.checkpoint());
@@ -318,11 +318,11 @@ export function startLogBuilding({ writer, store, clock, onError }: LogBuildingD
   };
 }
 
-/** Finds how many leaves are proven: a checkpoint has their root, and the newest row that is left fits its leaf. */
+/** Finds how many leaves are proven: the size of the newest checkpoint that fits the leaves up to the last good row. */
 async function findProvenSize({ store, secrets }: LogDependencies): Promise<number> {
-  const own = (await store.logs()).filter((log) => isOwnLog(log, secrets));
+  const own = (await store.logs()).filter((log) => isGenuineLog(log, secrets));
   let end = Math.min(await store.lastId(), await store.size());
-  // The ids of removed rows may belong to new rows.
+  // A new row may have the id of a removed row.
   for (; end > 0; end--) {
     const [row] = await store.attested(end, 1);
     if (row?.id === end && !(await isNewestReplaced(store, end))) break;

@@ -44,7 +44,7 @@ export function decryptCheckpointKey(
   return { publicKey, sign: (message) => new Uint8Array(sign(null, message, privateKey)) };
 }
 
-/** Computes the MAC over a log's row. The sealed key is left out, because the next log destroys it. */
+/** Computes the MAC over a log's row. The sealed key is left out, because beginning the next log deletes the key. */
 function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) {
   const { number, origin, publicKey, begunAt, reason, previous, firstSize } = log;
   const key = Buffer.from(publicKey).toString("base64");
@@ -52,10 +52,10 @@ function macOf(log: Omit<Log, "sealed" | "mac">, secrets: Pick<Secrets, "mac">) 
 }
 
 /**
- * Whether a process with the master key began this log. Whoever can only write to the database cannot.
- * @param secrets null if the caller has no master key: then every log is accepted
+ * Whether a process with the master key began this log. Nobody else can make the log's MAC.
+ * @param secrets null if the caller has no master key; every log is then accepted
  */
-export function isOwnLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
+export function isGenuineLog(log: Log, secrets: Pick<Secrets, "mac"> | null): boolean {
   return secrets === null || areBytesEqual(macOf(log, secrets), log.mac);
 }
 
@@ -99,7 +99,7 @@ export function requireCheckpointHead(note: string): TreeHead {
   throw new TvsError("INPUT_UNREADABLE", "a checkpoint of the evidence log cannot be read");
 }
 
-/** Whether a checkpoint is of an earlier log than another one, or of a smaller tree of the same log. */
+/** Whether checkpoint `note` is of an earlier log than `other`, or of a smaller tree of the same log. */
 export function isEarlierCheckpoint(note: string, other: string): boolean {
   const [one, another] = [requireCheckpointHead(note), requireCheckpointHead(other)];
   const logs = splitLogOrigin(one.origin).number - splitLogOrigin(another.origin).number;
@@ -109,7 +109,7 @@ export function isEarlierCheckpoint(note: string, other: string): boolean {
 /** Milliseconds without a new checkpoint that count as late. A working leader signs one every 30 seconds. */
 const lateCheckpointMs = 5 * 60_000;
 
-/** Computes how long (ms) an attestation has waited for a checkpoint. @returns null if the wait is normal */
+/** Computes how long (ms) the oldest uncovered attestation has waited for a checkpoint. @returns null if not late */
 export function checkpointDelayOf({ uncoveredSince }: LogFigures, now: number): number | null {
   if (uncoveredSince === null || now - uncoveredSince < lateCheckpointMs) return null;
   return now - uncoveredSince;
@@ -164,7 +164,7 @@ export function createEvidenceReader(store: LogStore) {
       const hashes = await makeInclusionProof(index, checkpoint.size, store.tiles);
       return { index, size: checkpoint.size, hashes, checkpoint: checkpoint.note };
     },
-    /** Proves that tree `to` extends tree `from` (sizes, 1 ≤ from ≤ to). @returns null if no checkpoint covers `to` */
+    /** Proves that the tree of `to` leaves extends that of `from` leaves. @returns null if no checkpoint covers `to` */
     async consistency(from: number, to: number): Promise<Uint8Array[] | null> {
       const newest = await store.newest();
       return newest === null || to > newest.size ? null : makeConsistencyProof(from, to, store.tiles);

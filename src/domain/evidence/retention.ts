@@ -1,7 +1,7 @@
 /**
- * Deletes old attestations, the oldest first (decision D13.9). Deletion stops at the first that is too new, or that the
- * pinned checkpoint does not prove to be unchanged. The same transaction stores a retention note, signed by the log:
- * all rows before position N were deleted. So the audit reports a missing row only from N on.
+ * Deletes old attestations, the oldest first (decision D13.9). Deletion stops at the first attestation that is too new,
+ * or that the pinned checkpoint does not prove to be unchanged. The same transaction stores a retention note, which the
+ * log signs: all rows before position N were deleted. The audit therefore reports missing rows only from N on.
  */
 
 import { Buffer } from "node:buffer";
@@ -104,7 +104,7 @@ async function readDeleted(store: LogStore) {
 
 export type RetentionState = Awaited<ReturnType<typeof readRetentionState>>;
 
-/** Reads the retention, and `from`: attestations before this time (ms) may be missing; null if none was deleted. */
+/** Reads the retention, and `from`: attestations before this time (ms) may be deleted; null if none was deleted. */
 export async function readRetentionState({ settings, evidence }: Pick<Retaining, "settings" | "evidence">) {
   const retention = (await settings.read()).get(retentionSettingName) ?? foreverRetention;
   const found = await readDeleted(evidence).catch(() => null);
@@ -112,7 +112,7 @@ export async function readRetentionState({ settings, evidence }: Pick<Retaining,
   return { from, retention };
 }
 
-/** Maximum ms by which an id's time is ahead of the signed time. Ids keep growing when a clock is set back. */
+/** Maximum ms by which the time in an id is ahead of the signed time: ids keep growing after a clock is set back. */
 const maxIdAheadMs = dayMs;
 
 /** Whether retention may have deleted an attestation. @param id the id of the verification or of the request */
@@ -179,10 +179,10 @@ export async function pruneAttestations(retaining: Retaining, isStopped = () => 
 async function pruneTile({ evidence, secrets, pinned }: Retaining, before: number): Promise<PruningStep> {
   const over = { deleted: 0, isOver: true, held: null };
   const [found, head] = [await readDeleted(evidence), readCheckpointHead(pinned.read())];
-  // The pinned checkpoint of an earlier log proves nothing here. The present log soon signs its first one.
+  // The pinned checkpoint of an earlier log proves nothing here. The present log soon signs its first checkpoint.
   if (found === null || head?.origin !== found.log.origin) return over;
   const { log, note, deleted } = found;
-  // The newest row stays, because SQLite assigns the next id after the largest one that is stored.
+  // The newest row stays, because SQLite assigns the id after the largest stored id.
   const newest = await evidence.lastId();
   const rows = (await evidence.attested(deleted.position + 1, hashesPerTile)).filter(({ id }) => id < newest);
   const jwsOf = new Map(rows.map(({ id, jws }) => [id, jws]));
@@ -205,9 +205,9 @@ async function pruneTile({ evidence, secrets, pinned }: Retaining, before: numbe
 
   const issuedBefore = Math.max(deleted.issuedBefore, before);
   const next = await signRetentionNote({ position, issuedBefore }, log, secrets);
-  // On the disk now: no new note. After a kill the next run signs again.
+  // On the disk now: no new note. After a kill the next run signs a new note.
   if (!(await evidence.prune(position, { log: log.number, before: note, next }))) return over;
-  // On the disk now: the new note, and no row before its position. An earlier kill leaves the old rows and note.
+  // On the disk now: the new note, and no row before its position. A kill during `prune` leaves the old rows and note.
   const count = rows.filter(({ id }) => id <= position).length;
   return { deleted: count, isOver: position < tileEnd || position === head.size, held };
 }

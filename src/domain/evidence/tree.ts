@@ -1,7 +1,7 @@
 /**
- * The Merkle tree of the evidence log (RFC 6962, section 2.1), stored in tiles. A tile has 256 hashes of one level.
- * Each hash in the level of tiles above is the root over one full tile. So a proof reads a few tiles, however large the
- * log is, and an append changes only the last tile of each level (decision D13.1).
+ * The Merkle tree of the evidence log (RFC 6962, section 2.1), stored in tiles. A tile has 256 hashes of one level of
+ * tiles. The next level has one hash for each full tile: the root over this tile. A proof therefore reads a few tiles,
+ * however large the log is, and an append changes only the last tile of each level (decision D13.1).
  */
 
 import { Buffer } from "node:buffer";
@@ -25,7 +25,7 @@ function sha256(bytes: string | Uint8Array): Uint8Array {
   return hash("sha256", bytes, "buffer");
 }
 
-/** Inputs of the hash function. They are reused, because an audit computes millions of hashes. */
+/** Buffers with the inputs of the hash function, reused because an audit computes millions of hashes. */
 const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(bytesPerHash)}`);
 const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(bytesPerHash)}`);
 const nodeInput = Buffer.alloc(1 + 2 * bytesPerHash, 1);
@@ -53,7 +53,7 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
 
 /**
  * Lists the subtrees whose hashes make up a proof, from the bottom up. The function walks from the root to the leaf
- * before `end`, and takes the sibling of each subtree on its way.
+ * before `end`, and lists the sibling of each subtree on this path.
  * @param stop called at each subtree: null continues the walk, a list ends the walk and becomes the start of the proof
  */
 function siblingsTo(end: number, tree: Range, stop: (subtree: Range) => Range[] | null): Range[] {
@@ -140,7 +140,7 @@ export function makeInclusionProof(index: number, size: number, read: TileReader
 
 /** Makes the proof that the tree of `to` leaves extends that of `from` (RFC 6962, 2.1.2), for 1 ≤ from ≤ to. */
 export function makeConsistencyProof(from: number, to: number, read: TileReader): Promise<Uint8Array[]> {
-  // The verifier knows the earlier root, so the proof omits it if it is the root of a subtree of the later tree.
+  // The verifier knows the earlier root. The proof omits this root if a subtree of the later tree has the same root.
   const stop = (subtree: Range) => (subtree.end !== from ? null : subtree.start === 0 ? [] : [subtree]);
   return hashesOf(siblingsTo(from, { start: 0, end: to }, stop), read);
 }
@@ -152,7 +152,7 @@ export async function readLeafHash(index: number, read: TileReader): Promise<Uin
   return leaf.length === bytesPerHash ? leaf : null;
 }
 
-/** Gets one hash of a tile. @param index its index in the level @returns an empty array if the tile is too short */
+/** Gets one hash of a tile. @param index the hash's index in the level @returns an empty array for a short tile */
 export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
   const offset = (index % hashesPerTile) * bytesPerHash;
   return tile.subarray(offset, offset + bytesPerHash);
@@ -161,9 +161,9 @@ export function tileHashAt(tile: Uint8Array, index: number): Uint8Array {
 type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
- * Reads a tile of leaves and proves that a signed tree contains them. The signed root proves the last tile of each
+ * Reads a tile of leaves and proves that a signed tree has these leaves. The signed root proves the last tile of each
  * level. Each full tile is compared with its hash in the tile above.
- * @returns the tile's leaves up to the size of the signed tree; null if they do not lead to the signed root
+ * @returns the tile's leaves up to the size of the signed tree; null if the tiles do not lead to the signed root
  */
 export async function readProvenLeaves(position: number, signed: SignedTree, read: TileReader) {
   if (!(await hasRoot(signed, read))) return null;
@@ -209,7 +209,7 @@ export async function appendToTree(size: number, leaves: readonly Uint8Array[], 
 }
 
 /**
- * Creates a builder that computes the root while leaves are added. It keeps only the roots of full subtrees in memory.
+ * Creates a builder that computes the root while leaves are added. The builder stores only the roots of full subtrees.
  * @param onTileRoot called with each hash of the tiles above the leaves, as soon as the hash is complete
  */
 export function createRootBuilder(onTileRoot: (address: TileAddress, root: Uint8Array) => void) {

@@ -17,7 +17,7 @@ import { addRowLosses, sumProtectedCounts, zeroCounts } from "./losses.ts";
 import { changesNothing, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
-/** Time in milliseconds that one commit may hold the write lock: short beside a service, whose writes wait for it. */
+/** Milliseconds that one commit may hold the write lock: few beside a service, whose writes wait for the lock. */
 const lockMs = { alone: 2_000, besideService: 3 };
 /** Rows of the first chunk. A later chunk has as many rows as the last commit could have written within `lockMs`. */
 const firstChunkRows = 20;
@@ -79,7 +79,7 @@ export function createSupersededError(row: number): TvsError {
 
 type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportTeacherAccess };
 
-/** Plans a chunk's writes from the records that its transaction reads. They may have changed since the check. */
+/** Plans a chunk's writes from the records that its transaction reads: records may have changed since the check. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
   const { calendar, clock, actor, announce, format, today } = context;
   const effects = await compareRowsWithRegister(rows, await findCurrent(rows, context), context);

@@ -7,7 +7,7 @@ import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import type { ExtractField, ImportField, ImportFormat } from "./fields.ts";
 import { columnOfField, exportFields, importFields, labelOfField, normalizeName } from "./fields.ts";
-import { licenseWords, readLicenseStatus } from "./values.ts";
+import { licenseStatusWords, readLicenseStatus } from "./values.ts";
 import { isStatusColumnName, isWithdrawalWord, maxStatusWords } from "./words.ts";
 
 /** The name of an unknown column or JSON member, which is not imported. */
@@ -24,8 +24,8 @@ export type ExtractFindings = {
   readonly unknown: UnknownName[];
   /** The line numbers of rows with a table's totals, which are not imported. */
   readonly totals: number[];
-  /** Columns that may hold unread licence statuses: unknown ones, and `license_status` if no mapping names it. */
-  readonly unread: UnreadColumn[];
+  /** Columns that may hold unread licence statuses: unknown columns, and `license_status` if no mapping names it. */
+  readonly unread: UnreadColumnTally[];
 };
 
 export type ExtractSummary = {
@@ -35,7 +35,7 @@ export type ExtractSummary = {
   readonly unknown: readonly UnknownName[];
 };
 
-/** A sign that an extract is incomplete. `before` is the number of rows in the last import; null without one. */
+/** A sign that an extract is incomplete. `before` is the last import's number of rows; null before the first import. */
 export type MissingPart =
   | { readonly kind: "misspelled"; readonly column: string; readonly meant: string }
   | { readonly kind: "column"; readonly column: string }
@@ -43,7 +43,7 @@ export type MissingPart =
   | { readonly kind: "license"; readonly column: string }
   | { readonly kind: "rows"; readonly rows: number; readonly before: number | null };
 
-/** A misspelled name has at most two typing errors, and at most one per four letters. So `pin` does not mean `nin`. */
+/** A misspelled name has at most two typing errors, and at most one per four letters. `pin` does not mean `nin`. */
 const maxTypos = 2;
 const lettersPerTypo = 4;
 const maxNameLength = 64;
@@ -116,20 +116,20 @@ export function describeMissingPart(missing: MissingPart): string {
   }
 }
 
-export type UnreadColumn = ReturnType<typeof createUnreadColumn>;
+export type UnreadColumnTally = ReturnType<typeof createUnreadColumnTally>;
 
 const maxWordLength = 64;
 
 /**
- * @param label the column's name, or a substitute, for messages
- * @param isOwn whether the column is the register's own `license_status`, read without a mapping
+ * Makes the tally of the words in a column that the import does not read. `label` is the column's name for messages.
+ * @param isOwn whether the column is the register's own `license_status`, in a file without a mapping
  */
-export function createUnreadColumn(name: string, label: string, isOwn: boolean) {
+export function createUnreadColumnTally(name: string, label: string, isOwn: boolean) {
   return {
     ...{ name, label, isOwn },
     /** The number of rows with each word. */
     words: new Map<string, number>(),
-    /** Whether `words` lacks some of the column's words, because its size is limited. */
+    /** Whether `words` lacks some of the column's words, because the size of `words` is limited. */
     isTruncated: false,
     /** Whether a word may mean a withdrawn licence or, in `license_status`, is not one of the register's words. */
     isSuspect: false,
@@ -137,7 +137,7 @@ export function createUnreadColumn(name: string, label: string, isOwn: boolean) 
 }
 
 /** Counts the word of a cell. After `maxStatusWords` different words, adds only words that may mean a withdrawal. */
-export function countColumnWord(column: UnreadColumn, cell: string): void {
+export function countColumnWord(column: UnreadColumnTally, cell: string): void {
   const word = cell.trim();
   if (word === "") return;
   const { words, isOwn } = column;
@@ -153,8 +153,8 @@ export function countColumnWord(column: UnreadColumn, cell: string): void {
   words.set(word, (words.get(word) ?? 0) + 1);
 }
 
-/** Whether a column seems to say whose licence was withdrawn. If it is not read, these teachers appear as licensed. */
-function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumn): boolean {
+/** Whether a column seems to say whose licence was withdrawn. Without the column these teachers appear as licensed. */
+function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: UnreadColumnTally): boolean {
   return isSuspect || (!isOwn && (words.size > 0 || isTruncated) && isStatusColumnName(name));
 }
 
@@ -163,13 +163,13 @@ function isWithdrawalColumn({ name, words, isOwn, isTruncated, isSuspect }: Unre
  * @throws TvsError INPUT_UNREADABLE with the column's words and the number of rows with each word
  */
 export function refuseUnreadStatusColumn(
-  columns: readonly UnreadColumn[],
+  columns: readonly UnreadColumnTally[],
   { name, format }: { readonly name: string; readonly format: ImportFormat },
 ): void {
   const column = columns.find(isWithdrawalColumn);
   if (column === undefined) return;
   const { label, isOwn } = column;
-  const own = licenseWords.join(", ");
+  const own = licenseStatusWords.join(", ");
   const says = isOwn
     ? `holds words that are none of ${own}`
     : "looks like the status of a licence, and nothing says how it is read";
@@ -185,7 +185,7 @@ export function refuseUnreadStatusColumn(
 }
 
 /** Lists a column's words, the most frequent first. Words that may be personal data are counted but not shown. */
-function describeWords({ words, isTruncated }: UnreadColumn): string {
+function describeWords({ words, isTruncated }: UnreadColumnTally): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
   const isShown = ([word]: readonly [string, number]) => redactLabel(word, "") !== "";

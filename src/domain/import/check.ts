@@ -13,7 +13,7 @@ import type { Extract } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, redactRegNo } from "./rows.ts";
 
-/** Number of rows that are checked together. One query reads the stored records of all of them. */
+/** Number of rows that are checked together. One query reads the stored records of all these rows. */
 const chunkRows = 500;
 
 /** Input of the check of a file: the stores, the staging database and the import's options. */

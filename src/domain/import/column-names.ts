@@ -127,7 +127,7 @@ function wordsOf(token: string): readonly string[] | null {
   return null;
 }
 
-/** Converts a name to its words in alphabetical order. @returns null if the name is long or has an unknown word */
+/** Converts a name to its words in alphabetical order. @returns null if a word is unknown, or the name is long */
 function keyOf(name: string): string | null {
   if (name.length > maxLength) return null;
   const tokens = name
@@ -156,7 +156,7 @@ for (const [field, { means, mayMean }] of phrases) {
   }
 }
 
-/** The fields that a column's name may mean. "own": a name of the register; "known": of another system. */
+/** The fields that a column's name may mean: "own" is the register's name, "known" another system's. */
 type NameReading =
   | { readonly kind: "own" | "known"; readonly field: ImportField }
   | { readonly kind: "perhaps"; readonly fields: readonly ImportField[] }

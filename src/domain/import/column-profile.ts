@@ -43,7 +43,7 @@ export const valueTests: Readonly<
 const lookedFor = importFields.filter((field) => valueTests[field] !== undefined);
 
 const readers = knownDateForms.map((form) => ({ form, read: createDateReader(form) }));
-/** A spreadsheet's date between 1954 and 2064, as the number of days since 1900. */
+/** Matches a spreadsheet's date between 1954 and 2064, which is a number of days since 1900. */
 const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 
 /** The number of dates that one form can read. `onlyAt` is the line of the first date that no other form can read. */
@@ -142,7 +142,7 @@ export function redactValue(text: string): string {
   return isShown ? text : "a value that is not shown";
 }
 
-/** Writes the most frequent values, each with its number of cells, as one text. */
+/** Lists the most frequent values in one text, each with its number of cells. */
 export function formatValueCounts(values: Iterable<CountedValue>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";

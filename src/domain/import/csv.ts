@@ -29,8 +29,8 @@ export function unescapeFormula(cell: string): string {
 type CsvOptions = {
   readonly maxRecordBytes: number;
   /**
-   * "strict" is RFC 4180: a misplaced quote is an error, because the cells after it would be in wrong columns.
-   * "lenient" suits lists that people type: it trims cells, and accepts a quote inside a cell and any line end.
+   * "strict" is RFC 4180: a misplaced quote is an error, because it would move later cells into wrong columns.
+   * "lenient" suits lists that people type: cells are trimmed, and a quote inside a cell and any line end are accepted.
    */
   readonly rules: "strict" | "lenient";
   /** Whether lines end with CR alone, as in files of classic Mac OS. */

@@ -87,7 +87,7 @@ function dateOfSerial(text: string): string | null {
 const numeric =
   /^(?:(?<year>\d{4})[-/. ](?<one>\d{1,2})[-/. ](?<two>\d{1,2})|(?<three>\d{1,2})[-/. ](?<four>\d{1,2})[-/. ](?<end>\d{4}))(?:[ T].{0,20})?$/;
 
-/** Whether no licence begins or ends in a year. Programs write the first or last day of a calendar for "no date". */
+/** Whether a year is too early or too late for a licence. Programs write `0001-01-01` or `9999-12-31` for "no date". */
 const isUnusedYear = (year: number) => year < 1902 || year >= 2900;
 /** Whether a date is day 0 of Unix time (1970-01-01) or of spreadsheets on the Mac (1904-01-01). */
 const isDayZero = (year: number, day: string) => (year === 1970 || year === 1904) && day === "1 1";

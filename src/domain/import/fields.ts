@@ -3,7 +3,7 @@ import type { RejectionCode } from "./report.ts";
 
 type Fields = typeof teacherFields;
 
-/** A field of an extract that is stored. NIN, e-mail address and phone number are stored only as blind indexes. */
+/** A field of an extract that the register stores: NIN, e-mail address and phone number only as blind indexes. */
 type RecordField = {
   [F in keyof Fields]: Fields[F] extends { csv: string }
     ? Fields[F] extends { kind: "bytes" }
@@ -92,7 +92,7 @@ export function labelOfField(field: ExtractField, format: ImportFormat): string 
   return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }
 
-/** Maximum length of a row, in bytes of CSV or UTF-16 units of NDJSON. Bounds the memory of an unclosed quote. */
+/** Maximum length of a row, in bytes of CSV or UTF-16 units of NDJSON. It bounds the memory for an unclosed quote. */
 export const maxRowLength = 1024 * 1024;
 
 /** An error that makes the whole file unreadable. `line` is the number of a line in the file, from 1. */

@@ -6,10 +6,10 @@ import { TvsError } from "../errors.ts";
 import { applyStagedRows, createSupersededError } from "./apply.ts";
 import { listMissingParts, type MissingPart } from "./arrival.ts";
 import { checkFile, type FileCheckCounts, type FileCheckInput } from "./check.ts";
-import { findExcessiveLosses, lossWindowMs, zeroCounts } from "./losses.ts";
+import { findExcessiveLosses, importLossWindowMs, zeroCounts } from "./losses.ts";
 import { type Extract, type ImportInput, readExtract } from "./read.ts";
 import type { ImportIssue, ImportResult } from "./report.ts";
-import { createCodeTally, formatReport, isRejection, omitIssueIdentity } from "./report.ts";
+import { createIssueCodeTally, formatReport, isRejection, omitIssueIdentity } from "./report.ts";
 
 /** Maximum rows in one commit. Larger commits need more memory and save little time. */
 const defaultMaxChunkRows = 8_000;
@@ -23,7 +23,7 @@ export type ImportDependencies = {
   readonly actor: string;
 };
 
-/** Progress of an import. In the phase "check", `done` counts bytes and `total` is null. In "apply" both count rows. */
+/** Progress of an import. In phase "check", `done` counts bytes and `total` is null; in "apply", both count rows. */
 export type ImportProgress = {
   readonly phase: "check" | "apply";
   readonly done: number;
@@ -137,7 +137,8 @@ async function stopReasonOf(
   const { rejected, lost, holdings } = checked;
   if (strict && rejected > 0) return { by: "strict" };
   if (allowChange) return undefined;
-  const losses = findExcessiveLosses({ lost, of: holdings }, await imports.losses(checkedAt - lossWindowMs));
+  const earlier = await imports.losses(checkedAt - importLossWindowMs);
+  const losses = findExcessiveLosses({ lost, of: holdings }, earlier);
   return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 
@@ -160,7 +161,7 @@ async function applyChecked(
   const end = { rows, rejected, warnings, fields: names.fields, rejections: tally.kept(), at: clock.now() };
   if (!(await imports.finish(run, { ...end, codes: tally.counts(explanations) })))
     throw createSupersededError(run.applied);
-  // Reports an unfinished import of another file, which stays incomplete. This import completed one of the same file.
+  // Reports only an unfinished import of another file. An unfinished import of the same file is complete now.
   const isLeftIncomplete = abandoned !== null && abandoned.sha256 !== sha256;
   return {
     ...{ inserted, updated, unchanged, events, rejected },
@@ -177,7 +178,7 @@ type Tally = ReturnType<typeof createTally>;
 
 /** Counts the codes of an import's issues, and collects digests of its rejections. */
 function createTally(blindIndex: Pick<BlindIndex, "row">) {
-  const codes = createCodeTally();
+  const codes = createIssueCodeTally();
   const digests = new Set<string>();
   return {
     counts: codes.counts,
@@ -191,7 +192,7 @@ function createTally(blindIndex: Pick<BlindIndex, "row">) {
     },
     /** The digests to store with the import; null if there are more than `maxKept`. */
     kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
-    /** Whether the last import had all rejections of this import. */
+    /** Whether the last import had all rejections of this import too. */
     areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
       last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
   };

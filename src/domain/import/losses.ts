@@ -7,10 +7,10 @@ import { liftsRevocation, type RowEffect } from "./patch.ts";
 
 /**
  * Percentage of the valid licences, of the verified certificates or of the revocations that imports may remove within
- * {@link lossWindowMs}. The brake stops an import that would remove more. Of fewer than fifty, one is more than 2 %.
+ * {@link importLossWindowMs}. The brake stops an import that would remove more. Of fewer than fifty, one is too many.
  */
 export const maxLostPercent = 2;
-export const lossWindowMs = 24 * 60 * 60_000;
+export const importLossWindowMs = 24 * 60 * 60_000;
 /** Percentage above which `tvs doctor`, the console and the alerts report losses. */
 const notedLostPercent = 1;
 
@@ -20,7 +20,7 @@ export type LossTotals = { readonly lost: ProtectedCounts; readonly of: Protecte
 /** An import's losses. After "allowed" (`--allow-change`) the brake counts only the losses of later imports. */
 export type RecordedLosses = LossTotals | "allowed";
 
-/** The losses of one kind: `lost` is the number that is lost, `of` the number before the losses. */
+/** The losses of one kind: `lost` is the number that imports removed, `of` the number before the losses. */
 export type LossOfKind = {
   readonly kind: keyof ProtectedCounts;
   readonly lost: number;

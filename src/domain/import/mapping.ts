@@ -7,8 +7,8 @@ import { TvsError } from "../errors.ts";
 import { createDateReader, type DateReader } from "./dates.ts";
 import { columnOfField, fieldOfColumnName, type ImportField, normalizeName } from "./fields.ts";
 import type { CodeExplanations } from "./report.ts";
-import { delimiters, encodings } from "./text.ts";
-import { canBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, wrongWordCodeOf } from "./words.ts";
+import { csvDelimiters, textEncodings } from "./text.ts";
+import { canFieldBeEmpty, hasFixedWords, isRegisterWord, registerWordsOf, rejectionCodeOf } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -19,8 +19,8 @@ const mappingSchema = v.strictObject({
   values: v.optional(v.record(v.string(), texts), {}),
   constants: v.optional(texts, {}),
   dates: v.optional(v.string()),
-  delimiter: v.optional(v.picklist(delimiters)),
-  encoding: v.optional(v.picklist(encodings)),
+  delimiter: v.optional(v.picklist(csvDelimiters)),
+  encoding: v.optional(v.picklist(textEncodings)),
   sheet: v.optional(v.pipe(v.string(), v.nonEmpty())),
   header: v.optional(lines),
   open: v.optional(v.array(v.string()), []),
@@ -45,7 +45,7 @@ export function parseMapping(text: string, name: string): Mapping {
   return parsed.output;
 }
 
-/** Splits a mapping's target into column and part, null for a whole column. Only `name` has parts, such as `name.2`. */
+/** Splits a mapping's target, such as `name.2`, into column and part. `part` is null for a target without a number. */
 function splitTarget(ours: string): { readonly column: string; readonly part: number | null } {
   const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
   return { column, part: part === undefined ? null : Number(part) };
@@ -91,10 +91,10 @@ function describeMappingError(mapping: Mapping): string | null {
   return describeUnreadableValue(mapping, dates);
 }
 
-/** Describes the first text in `values` or `constants` that is invalid for its field. @returns null if all are valid */
+/** Describes the first text in `values` or `constants` that is invalid for its field. @returns null for valid texts */
 function describeUnreadableValue({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
-    if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canBeEmpty(field));
+    if (hasFixedWords(field)) return isRegisterWord(field, word) || (word === "" && canFieldBeEmpty(field));
     return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
   };
   const constant = Object.entries(constants).map(
@@ -148,7 +148,7 @@ export function compileMapping(mapping: Mapping) {
     ]),
   );
   return {
-    /** Finds a column's field. @returns null for a column in `ignore`, undefined for one that is not in the mapping */
+    /** Finds a column's field. @returns null for a column in `ignore`, undefined for a column without an entry */
     fieldOf: (name: string): ImportField | null | undefined => columns.get(normalizeName(name)),
     /** Finds which part of the name a column holds, from 1. @returns null if the column holds a whole field */
     partOf: (name: string): number | null => parts.get(normalizeName(name)) ?? null,
@@ -183,7 +183,7 @@ function explanationsOf({ dates, values }: Mapping): CodeExplanations {
   for (const [column, words] of Object.entries(values)) {
     const field = fieldOfColumnName(column);
     if (field === undefined || !hasFixedWords(field)) continue;
-    const code = wrongWordCodeOf(field);
+    const code = rejectionCodeOf(field);
     const known = Object.keys(words).filter((word) => word !== "");
     const theirs = known.slice(0, maxNamed).join(", ") + (known.length > maxNamed ? ", and more" : "");
     const holds = `${columnOfField[field]} holds ${registerWordsOf(field).join(", ")}, or as the mapping says ${theirs}`;

@@ -1,8 +1,8 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { teacherFields } from "../teachers/teachers.ts";
-import type { ExtractFindings, UnreadColumn } from "./arrival.ts";
-import { countColumnWord, createUnreadColumn, findSimilarField, redactLabel } from "./arrival.ts";
+import type { ExtractFindings, UnreadColumnTally } from "./arrival.ts";
+import { countColumnWord, createUnreadColumnTally, findSimilarField, redactLabel } from "./arrival.ts";
 import type { ExtractField, ImportField, RawRow } from "./fields.ts";
 import { fieldOfMemberName, importFields, maxRowLength, recordFieldOf, UnreadableError } from "./fields.ts";
 import type { RejectionCode } from "./report.ts";
@@ -12,7 +12,7 @@ import { maxCellLength } from "./table.ts";
 const maxLinesBeforeObject = 1000;
 /** Replaces the beginning of a line that is too long, so that the line is rejected as invalid JSON. */
 const invalidLineStart = "!";
-/** Limits of unknown members: names in the report, names in memory, and letters by which names are compared. */
+/** Limits of unknown members: names in the report, names in memory, and letters of a name that are compared. */
 const maxUnknown = { reported: 50, read: 10_000, letters: 64 } as const;
 
 /**
@@ -54,7 +54,7 @@ export async function* readNdjsonRows(
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
-/** Creates a function that adds a new member to the findings: each known or misspelled one, and the first 50 others. */
+/** Creates a function that adds new names to the findings: all known or misspelled names, and 50 unknown names. */
 function createNameFinder({ fields, unknown }: ExtractFindings): (name: string) => void {
   const seen = new Set<string>();
   let count = 0;
@@ -76,7 +76,7 @@ function createNameFinder({ fields, unknown }: ExtractFindings): (name: string) 
 /** Limits of the search for licence statuses: levels of nested members, and different names of members. */
 const maxSearched = { depth: 3, names: 500 } as const;
 
-/** Yields each value inside a member with its name. An element of an array has the name of the array's member. */
+/** Yields each value inside a member, with the value's name. An array's element has the name of the array's member. */
 function* valuesIn(
   name: string,
   value: unknown,
@@ -89,7 +89,7 @@ function* valuesIn(
 }
 
 function createWordCounter({ unread }: ExtractFindings): (name: string, value: unknown) => void {
-  const columns = new Map<string, UnreadColumn>();
+  const columns = new Map<string, UnreadColumnTally>();
   return (member, members) => {
     const field = fieldOfMemberName(member);
     if (field !== undefined && field !== "licenseStatus") return;
@@ -100,7 +100,7 @@ function createWordCounter({ unread }: ExtractFindings): (name: string, value: u
       if (column === undefined) {
         if (columns.size >= maxSearched.names) continue;
         const isOwn = field !== undefined && value === members;
-        column = createUnreadColumn(key, redactLabel(name, `member ${columns.size + 1}`), isOwn);
+        column = createUnreadColumnTally(key, redactLabel(name, `member ${columns.size + 1}`), isOwn);
         columns.set(key, column);
         unread.push(column);
       }
@@ -120,7 +120,7 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
   if (rest !== "") yield [rest];
 }
 
-/** The refusals of the strict JSON reader that reject a row. Its other refusals reject no row. */
+/** The strict JSON reader's refusals that reject a row. After another refusal, `JSON.parse` reads the line. */
 const faultOf: Readonly<Partial<Record<RefusalReason, RejectionCode>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
@@ -132,7 +132,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> | Rejection
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
   if (code !== undefined) return code;
-  // The decoder replaced invalid UTF-8 with this character.
+  // The decoder replaced invalid UTF-8 with U+FFFD.
   if (text.includes("\ufffd")) return "TEXT_INVALID";
   const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
   return isJsonObject(value) ? value : "JSON_INVALID";

@@ -76,8 +76,8 @@ export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean
 const defaultReason = "extract";
 
 /**
- * Replaces `licenseStatus` with a revocation. REVOKED without a date keeps the stored date, else revokes as of today.
- * Another word lifts a revocation, unless the file has the column `license_revoked_on`, which then decides.
+ * Replaces `licenseStatus` with a revocation. REVOKED without a date keeps the stored date; if none is stored, the
+ * date is today. Another word lifts a revocation, unless the file has the column `license_revoked_on`, which decides.
  */
 function withRevocationOf(before: StoredTeacher | null, patch: TeacherPatch, today: CalendarDate) {
   if (patch.licenseStatus === undefined) return patch;

@@ -29,7 +29,7 @@ import {
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
-/** Options that say how a file is read. They override the mapping's members of the same name. */
+/** Options that say how a file is read. An option overrides the mapping's member of the same name. */
 export type ReadOptions = {
   readonly delimiter?: Delimiter | undefined;
   readonly encoding?: Encoding | undefined;
@@ -105,7 +105,7 @@ function isNdjson(name: string, beginning: Uint8Array): boolean {
   return text.trimStart().startsWith("{");
 }
 
-/** Opens a CSV text. Its form is that of the options, else of a byte order mark or the mapping, else of the text. */
+/** Opens a CSV text. Options decide encoding and delimiter, else a byte order mark or the mapping, else the text. */
 function openCsv(start: Uint8Array, whole: AsyncIterable<Uint8Array>, reading: ReadOptions): ReadableTable {
   const marked = reading.encoding ?? readByteOrderMark(start);
   const endsInCr = start.includes(0x0d) && !start.includes(0x0a);
@@ -228,7 +228,7 @@ export function readExtract(input: ImportInput, blindIndex: BlindIndex) {
   const extract = {
     ...{ name: input.name, names, rows: readRows() },
     ...{ format: "csv" as ImportFormat, explanations: {} as CodeExplanations, sheet: null as string | null },
-    /** The number of bytes that were read. */
+    /** The number of the file's bytes that were read so far. */
     bytes: 0,
     /** SHA-256 of the file in hex. */
     sha256: "",

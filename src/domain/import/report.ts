@@ -88,7 +88,7 @@ export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
 const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
 
 /** The number of rows with a code (for UNKNOWN_COLUMN, of columns), and the first locations (decision D7.8). */
-export type CodeCount = {
+export type IssueCodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
   /** The first twenty locations, in the order of the file. Rows that `applyStagedRows` rejected come last. */
@@ -101,7 +101,7 @@ type Location = Pick<ImportIssue, "line" | "field" | "regNo">;
 
 const keptLocations = 20;
 
-export function createCodeTally() {
+export function createIssueCodeTally() {
   const counts = new Map<ImportIssue["code"], { rows: number; lastLine: number; first: Location[] }>();
   return {
     add(issues: readonly ImportIssue[]): void {
@@ -110,13 +110,13 @@ export function createCodeTally() {
         counts.set(code, count);
         const location = { line, field, ...(regNo === undefined ? {} : { regNo }) };
         if (count.first.length < keptLocations) count.first.push(location);
-        // Counts a row with two wrong dates once. Counts each unknown column, although all of them have line 1.
+        // Counts a row with two wrong dates once. Counts each unknown column, although all these issues have line 1.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
     },
-    counts(explanations: CodeExplanations = {}): CodeCount[] {
-      return sortCodeCounts(
+    counts(explanations: CodeExplanations = {}): IssueCodeCount[] {
+      return sortIssueCodeCounts(
         [...counts].map(([code, { rows, first }]) => ({ code, rows, first, meaning: explanations[code] })),
       );
     },
@@ -124,8 +124,8 @@ export function createCodeTally() {
 }
 
 /** Sorts rejections before warnings, then by the number of rows, the largest first, then by code. */
-export function sortCodeCounts(counts: readonly CodeCount[]): CodeCount[] {
-  const rank = ({ code }: CodeCount) => (isRejection({ code }) ? 0 : 1);
+export function sortIssueCodeCounts(counts: readonly IssueCodeCount[]): IssueCodeCount[] {
+  const rank = ({ code }: IssueCodeCount) => (isRejection({ code }) ? 0 : 1);
   return counts.toSorted((a, b) => rank(a) - rank(b) || b.rows - a.rows || (a.code < b.code ? -1 : 1));
 }
 
@@ -134,7 +134,7 @@ export function sortCodeCounts(counts: readonly CodeCount[]): CodeCount[] {
  * @param limit the number of rows, 5 at most. Only 20 locations of each code are kept, and a row can use four of them
  *   (its four dates), so that a sixth row could lack some of its reasons.
  */
-export function listFirstRejections(counts: readonly CodeCount[], limit: number): ImportIssue[] {
+export function listFirstRejections(counts: readonly IssueCodeCount[], limit: number): ImportIssue[] {
   const rejected = counts
     .filter(isRejection)
     .flatMap(({ code, first }) => first.map((location): ImportIssue => ({ ...location, code })))
@@ -143,7 +143,7 @@ export function listFirstRejections(counts: readonly CodeCount[], limit: number)
   return rejected.filter(({ line }) => lines.has(line));
 }
 
-export function describeCodeCount({ code, rows, first, meaning }: CodeCount) {
+export function describeIssueCodeCount({ code, rows, first, meaning }: IssueCodeCount) {
   return { code, rejects: isRejection({ code }), rows, meaning: meaning ?? explanations[code], first };
 }
 
@@ -160,7 +160,7 @@ export type ImportResult = {
   readonly rejected: number;
   readonly warnings: number;
   readonly events: number;
-  readonly codes: readonly CodeCount[];
+  readonly codes: readonly IssueCodeCount[];
   /** Unknown columns or JSON members, which were not imported; absent if there are none. */
   readonly unknownColumns?: readonly string[];
   /** Whether the last import rejected the same rows for the same reasons; absent if no row was rejected. */
@@ -176,11 +176,11 @@ export type ImportResult = {
         readonly losses: readonly LossOfKind[];
         readonly missing: readonly MissingPart[];
       };
-  /** An unfinished import of another file, which stays unfinished. `row` is its last applied row. */
+  /** An unfinished import of another file, which stays unfinished. `row` is the last row that it applied. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Writes the report as JSON text, in pieces. Registration numbers are the only values of the file in the report. */
+/** Yields the report as JSON text, in pieces. Registration numbers are the only values of the file in the report. */
 export async function* formatReport(
   result: ImportResult,
   issues: ImportStaging["issues"],
@@ -198,7 +198,7 @@ export async function* formatReport(
     yield isFirst ? "],\n" : "\n  ],\n";
   }
   const met = Object.keys(explanations).flatMap((known) =>
-    codes.filter(({ code }) => code === known).map((one) => [known, describeCodeCount(one).meaning]),
+    codes.filter(({ code }) => code === known).map((one) => [known, describeIssueCodeCount(one).meaning]),
   );
   yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }

@@ -119,13 +119,13 @@ export function redactRegNo(regNo: string | null): string | undefined {
   return regNo === null || regNo.includes("@") || holdsPersonalData(regNo) ? undefined : regNo;
 }
 
-/** Adds a rejected row's registration number, or else a keyed digest of its cells, to the row's issues. */
+/** Adds a rejected row's registration number, or else a keyed digest of the row's cells, to the row's issues. */
 function addIdentity(
   issues: readonly ImportIssue[],
   { cells, fault, format }: RawRow,
   blindIndex: BlindIndex,
 ): ImportIssue[] {
-  // A registration number with the code PERSONAL_DATA contains the row's own NIN or phone number: it is never shown.
+  // A registration number that contains the row's own NIN or phone number has the code PERSONAL_DATA and is not shown.
   const isOwnData = issues.some(
     ({ field, code }) => code === "PERSONAL_DATA" && field === labelOfField("regNo", format),
   );

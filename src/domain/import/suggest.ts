@@ -34,7 +34,7 @@ export type MappingSuggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
 
-/** All columns of a table (`profiles`), and those that were `chosen` for fields or are `parts` of the name. */
+/** All columns of a table (`profiles`), and the columns that were `chosen` for fields or are `parts` of the name. */
 export type ColumnChoice = Pick<ReturnType<typeof chooseColumns>, "chosen" | "parts"> & {
   readonly profiles: readonly ColumnProfile[];
   readonly rows: number;
@@ -80,7 +80,7 @@ export async function suggestMapping(
     ...(sheet === undefined ? {} : { sheet }),
     open: [...new Set(questions.map(({ about }) => about))],
   };
-  // Sets `header` only if an import would not find the header: the next file's header may be on another line.
+  // Names the header's line only if an import could not find the header. A later file may have another header line.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   return {
     mapping: { ...proposed, ...(isFound ? {} : { header: header.line }) },
@@ -109,7 +109,7 @@ async function profileTable({ records: tables, format }: OpenedTable) {
     for (const [index, column] of profiles.entries())
       addCellToProfile(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
-  // Adds each row only when the next one follows, because the last row may be a total.
+  // Adds a row only when another row follows, because the last row may be a total.
   let last: TableRecord | undefined;
   for await (const { header, beginning, records } of readRowsBelowHeader(tables, likelyHeader)) {
     if (found === undefined) {
@@ -128,7 +128,7 @@ async function profileTable({ records: tables, format }: OpenedTable) {
   return { ...found, profiles, first, rows, uneven, flawed };
 }
 
-/** Finds the header: the line with the most known column names or, if no line has two, with the most cells. */
+/** Finds the header: the line with the most known column names or, if no line has two, with the most filled cells. */
 function likelyHeader(records: readonly TableRecord[], isWhole: boolean): TableRecord | undefined {
   const [top] = records;
   if (top === undefined || !(isWhole || (records.at(-1)?.line ?? 0) > maxHeaderLine)) return undefined;
@@ -224,7 +224,7 @@ function formatShownValue(field: ImportField, text: string): string {
   return field === "regNo" ? shownRegNo(value) : redactPersonalData(value);
 }
 
-/** Hides a registration number that may be personal data: in one segment or, if it has no letters, as a whole. */
+/** Hides a registration number if a segment, or the whole of a number without letters, may be personal data. */
 function shownRegNo(regNo: string): string {
   const isNumber =
     /[@＠﹫]/.test(regNo) ||

@@ -11,7 +11,7 @@ import { hasFixedWords, isStatusColumnName, maxStatusWords } from "./words.ts";
 
 export type ColumnProposal = {
   readonly name: string;
-  /** The register's column that this column is read as; null if it is ignored. */
+  /** The register's column that the file's column is read as; null if the file's column is ignored. */
   readonly taken: string | null;
   readonly why: string;
   readonly sure: boolean;
@@ -63,7 +63,7 @@ export function chooseColumns(profiles: readonly ColumnProfile[], ask: AskOperat
   return { chosen, parts: isJoined ? parts : [], columns };
 }
 
-/** Finds the columns of a name's parts, the surname last. @returns an empty list unless there are two kinds of parts */
+/** Finds the columns of a name's parts, the surname last. @returns an empty list for fewer than two kinds */
 function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
   const positions = new Map(profiles.map((column) => [column, findPersonNamePart(column.name) ?? -1]));
   const positionOf = (column: ColumnProfile) => positions.get(column) ?? -1;
@@ -141,7 +141,7 @@ function percent(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** Computes the share of a column's values that fit a field, without words such as NULL. @returns null if empty */
+/** Computes which share of the cells fits a field. Words such as NULL count only for fields with fixed words. */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
   const { fitting, words, suspects } = column;
   const filled = column.filled - (hasFixedWords(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
@@ -171,7 +171,7 @@ function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure:
 
 const maxShownWords = 20;
 
-/** Describes a column's three most frequent values; empty if it has many values or one may be personal data. */
+/** Describes a column's three most frequent values; empty for many values, or if one may be personal data. */
 function shownValues(column: ColumnProfile): string {
   const { name, words, filled } = column;
   const isPrivate =

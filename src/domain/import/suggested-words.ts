@@ -41,7 +41,7 @@ export function proposeTranslations(found: ColumnChoice, ask: AskOperator) {
   return { values, ...dates };
 }
 
-/** Proposes translations for the words of the chosen columns. The operator must confirm each one. */
+/** Proposes translations for the words of the chosen columns. The operator must confirm each translation. */
 function proposeWords({ chosen, profiles }: ColumnChoice, { ask, propose }: Proposal): void {
   const taken = new Set(chosen.values());
   const isStatusAlone = !profiles.some((column) => !taken.has(column) && isLikelyStatusColumn(column));
@@ -50,7 +50,7 @@ function proposeWords({ chosen, profiles }: ColumnChoice, { ask, propose }: Prop
     const isStatus = field === "licenseStatus";
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isRegisterWord(field, text));
     const about = columnOfField[field];
-    // Asks about licence statuses even if all words are known: another system may mean something else by them.
+    // Asks about licence statuses even if all words are known: another system may give the same words other meanings.
     if (strange.length === 0 && (!isStatus || (column.name === about && isStatusAlone))) continue;
     const meant = strange.flatMap(({ text }) => {
       const value = isStatus ? statusWord(column, text) : guessRegisterWord(field, text);

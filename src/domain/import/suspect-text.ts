@@ -10,7 +10,7 @@
  */
 export type DamageKind = "NULL_WORD" | "HTML_ENTITY" | "MOJIBAKE" | "QUESTION_MARK" | "REPLACEMENT_CHARACTER";
 
-/** Number of characters that are examined at the beginning of a text. The register accepts no longer text. */
+/** Number of characters that are examined at the beginning of a text. The register refuses longer texts. */
 const maxLength = 1000;
 
 export function findDamage(text: string): DamageKind | null {

@@ -1,7 +1,7 @@
 /** Reads a table as the rows of an extract: finds its header, and the field of each column. */
 
-import type { ExtractFindings, UnreadColumn } from "./arrival.ts";
-import { countColumnWord, createUnreadColumn, findSimilarField, redactLabel } from "./arrival.ts";
+import type { ExtractFindings, UnreadColumnTally } from "./arrival.ts";
+import { countColumnWord, createUnreadColumnTally, findSimilarField, redactLabel } from "./arrival.ts";
 import { type TableRecord, unescapeFormula } from "./csv.ts";
 import type { ImportField, ImportFormat, RawRow } from "./fields.ts";
 import { columnOfField, fieldOfColumnName, UnreadableError } from "./fields.ts";
@@ -25,12 +25,12 @@ type Column = {
   /** Which part of a person's name the column holds, from 1; null if the column holds a whole field. */
   readonly part: number | null;
   /** Counts the words of an unknown column, or of `license_status` without a mapping; null for other columns. */
-  readonly unread: UnreadColumn | null;
+  readonly unread: UnreadColumnTally | null;
   readonly translate: CellTranslator;
 };
 type Header = ReturnType<typeof readHeader>;
 
-/** Finds a column's field by the mapping, else by its name. @returns null if ignored, undefined if unknown */
+/** Finds a column's field by mapping, else by name. @returns null for an ignored column, undefined if unknown */
 export function findField(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
@@ -154,7 +154,7 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ex
     else if (field === undefined && (name !== "" || format === "csv"))
       names.unknown.push({ label, near: findSimilarField(name) });
     const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
-    const unread = field === undefined || isOwn ? createUnreadColumn(name, label, isOwn) : null;
+    const unread = field === undefined || isOwn ? createUnreadColumnTally(name, label, isOwn) : null;
     if (unread !== null) names.unread.push(unread);
     const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
     return { field: field ?? null, part: mapping?.partOf(name) ?? null, unread, translate };
@@ -225,7 +225,7 @@ type Widths = Pick<TableLayout, "format"> & {
   surplus?: number;
 };
 
-/** Whether a row fits the header. Workbook rows may be shorter. CSV rows may end with `surplus` more, empty cells. */
+/** Whether a row fits the header. Workbook rows may be shorter. CSV rows may end with `surplus` extra empty cells. */
 export function hasHeaderWidth({ cells }: TableRecord, widths: Widths): boolean {
   const { format, width } = widths;
   if (format !== "csv") return cells.length <= width;

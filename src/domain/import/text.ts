@@ -3,11 +3,11 @@
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 import { UnreadableError } from "./fields.ts";
 
-export const delimiters = [",", ";", "\t", "|"] as const;
-export type Delimiter = (typeof delimiters)[number];
+export const csvDelimiters = [",", ";", "\t", "|"] as const;
+export type Delimiter = (typeof csvDelimiters)[number];
 
-export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
-export type Encoding = (typeof encodings)[number];
+export const textEncodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
+export type Encoding = (typeof textEncodings)[number];
 
 /** Number of bytes at a file's beginning that show its format, encoding, delimiter and header. */
 const beginningBytes = 64 * 1024;
@@ -148,7 +148,7 @@ export const maxHeaderLine = 20;
 /** Finds the delimiter that gives a line the most known column names or, in a tie, gives the most regular rows. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, maxHeaderLine).filter((line) => line.trim() !== "");
-  const scored = delimiters.map((delimiter) => {
+  const scored = csvDelimiters.map((delimiter) => {
     const rows = lines.map((line) => cellsOf(line, delimiter));
     const known = Math.max(0, ...rows.map((cells) => cells.filter(isKnown).length));
     return { delimiter, known, regular: countRegularDelimiters(rows.map((cells) => cells.length)) };
@@ -162,7 +162,7 @@ function cellsOf(line: string, delimiter: Delimiter): string[] {
   return parted.split(delimiter).map((cell) => cell.replaceAll('"', "").trim());
 }
 
-/** Counts the delimiters in rows of equal length. @returns the largest count of any length */
+/** Groups rows by their number of cells. @returns the number of delimiters in the group with the most delimiters */
 function countRegularDelimiters(lengths: readonly number[]): number {
   const rows = Map.groupBy(lengths, (length) => length);
   return Math.max(0, ...[...rows].map(([length, alike]) => (length - 1) * alike.length));

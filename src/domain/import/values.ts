@@ -91,12 +91,12 @@ function wordReader<T extends string>(
 }
 
 /** The words of `license_status`. NONE means that the teacher has no licence. */
-export const licenseWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
-export type LicenseStatusWord = (typeof licenseWords)[number];
+export const licenseStatusWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
+export type LicenseStatusWord = (typeof licenseStatusWords)[number];
 
 export const readSource = wordReader(teacherSources, "SOURCE_INVALID");
 export const readCertificateStatus = wordReader(certificateStatuses, "CERTIFICATE_STATUS_INVALID");
-export const readLicenseStatus = wordReader(licenseWords, "LICENSE_STATUS_INVALID");
+export const readLicenseStatus = wordReader(licenseStatusWords, "LICENSE_STATUS_INVALID");
 
 export function readEmail(cell: string): ParseResult<string | null> {
   if (cell === "") return { value: null };

@@ -2,7 +2,7 @@
 
 import { certificateStatuses, teacherSources } from "../../partner/contract.ts";
 import { type ImportField, normalizeName } from "./fields.ts";
-import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
+import * as values from "./values.ts";
 
 /** Maximum number of different words in a column that is recognised as a column of statuses. */
 export const maxStatusWords = 20;
@@ -19,7 +19,7 @@ function lettersOf(text: string): string {
 
 const withdrawal =
   /revo[ck]|struckoff|struckfrom|struckout|strikeoff|strikingoff|stricken|suspen[ds]|withdr[aeo]w|cancel|barred|deregis|removed|removal|disqualif|surrender|annul|expel|expul|banned|prohibit|rescind|nullif|invalidated|voided|forfeit|delist|blacklist|erased|erasure|terminated|termination|dismiss|excluded/;
-/** Matches words that mean a withdrawal only as the whole text: `ban` means one, `Banjo` does not. */
+/** Matches words that mean a withdrawal only as the whole text: `ban` means a withdrawal, `Banjo` does not. */
 const shortWithdrawal =
   /^(?:struck|strike|void|ban|susp|suspd|revd|canc|cxl|dereg|removefromregister|offregister|offtheregister|unregistered)$/;
 const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;
@@ -53,7 +53,7 @@ export function isStatusColumnName(name: string): boolean {
 const wordFields = {
   source: {
     words: teacherSources,
-    read: readSource,
+    read: values.readSource,
     likely: {
       new_system: "new portal online",
       legacy: "old oldsystem paper archive",
@@ -61,7 +61,7 @@ const wordFields = {
   },
   certificateStatus: {
     words: certificateStatuses,
-    read: readCertificateStatus,
+    read: values.readCertificateStatus,
     likely: {
       VERIFIED: "approved confirmed authentic genuine valid",
       CLAIMED: "pending submitted unverified notverified",
@@ -70,8 +70,8 @@ const wordFields = {
     },
   },
   licenseStatus: {
-    words: licenseWords,
-    read: readLicenseStatus,
+    words: values.licenseStatusWords,
+    read: values.readLicenseStatus,
     likely: {
       VALID:
         "active current licensed registered practising practicing inforce goodstanding ingoodstanding ok",
@@ -81,12 +81,12 @@ const wordFields = {
   },
   ninVerified: {
     words: ["true", "false"],
-    read: readBoolean,
+    read: values.readBoolean,
     likely: { true: "verified checked", false: "unverified unchecked" },
   },
   active: {
     words: ["true", "false"],
-    read: readBoolean,
+    read: values.readBoolean,
     likely: { true: "active", false: "inactive retired" },
   },
 } as const;
@@ -101,12 +101,12 @@ export function isRegisterWord(field: ImportField, word: string): boolean {
   return hasFixedWords(field) && "value" in wordFields[field].read(word);
 }
 
-export function wrongWordCodeOf(field: WordField): string {
+export function rejectionCodeOf(field: WordField): string {
   const read = wordFields[field].read("");
   return "code" in read ? read.code : "";
 }
 
-export function canBeEmpty(field: WordField): boolean {
+export function canFieldBeEmpty(field: WordField): boolean {
   return field !== "source" && field !== "certificateStatus";
 }
 

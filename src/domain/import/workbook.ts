@@ -91,7 +91,7 @@ function parse(file: Uint8Array | string): WorkBook {
   }
 }
 
-/** Chooses the sheet to read: `sheet`, else `preferred`, else the first visible sheet with cells. */
+/** Chooses the sheet to read: the sheet `sheet`, or else `preferred`, or else the first visible sheet with cells. */
 function chooseSheet(book: WorkBook, { sheet, preferred }: SheetOptions): string {
   const { SheetNames: names } = book;
   if (sheet !== undefined) {
@@ -178,7 +178,7 @@ function textOf({ t, v, z }: Cell, is1904: boolean): string {
 
 const maxFormatLength = 255;
 
-/** Whether a number format shows a date: it has d or y outside quotes, brackets and escapes. */
+/** Whether a number format shows a date: the format has d or y outside quotes, brackets and escapes. */
 function showsDate(format: string): boolean {
   return /[dy]/i.test(format.replace(/"[^"]*"|\[[^\]]*\]|\\.|_./g, ""));
 }
@@ -191,7 +191,7 @@ function showsLeadingDigits(format: string): boolean {
 /** Matches content types of a workbook's main part: workbooks, templates and add-ins, also with macros or binary. */
 const workbookType = /(?:spreadsheetml|ms-excel)\.(?:sheet|template|addin)\.(?:[\w.]*\.)?main(?:\+xml)?$/i;
 
-/** Refuses an Excel workbook whose parts contradict each other: Excel may show other rows. @throws UnreadableError */
+/** Refuses a workbook whose parts contradict each other: Excel may show other rows than SheetJS reads. */
 function checkParts(book: WorkBook): void {
   const { keys = [], files = {} } = book as unknown as {
     keys?: string[];

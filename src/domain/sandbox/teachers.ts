@@ -23,7 +23,7 @@ const { usual, states, traps, courses, posts } = written as {
   readonly posts: Profile["employment"];
 };
 
-/** Takes two elements of a list, from index `first` on, starting over at its end. */
+/** Takes two elements of a list, from index `first` on, starting over at the list's end. */
 function takeTwo<T>(list: readonly T[], first: number): T[] {
   return [0, 1].flatMap((offset) => list[(first + offset) % list.length] ?? []);
 }
@@ -57,7 +57,7 @@ export const [defaultTeacher, expiringTeacher] = trapExampleTeachers as [Sandbox
 
 const soonDays = 20;
 
-/** Makes an extract in NDJSON, which can contain profiles. `expiringTeacher`'s licence ends 20 days after `today`. */
+/** Makes an extract in NDJSON, because CSV has no profiles. `expiringTeacher`'s licence ends 20 days after `today`. */
 export function makeSandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
   const rows = teachers.map(({ shows: _shows, ...teacher }) => ({
     ...teacher,

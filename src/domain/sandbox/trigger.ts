@@ -37,7 +37,7 @@ const notRevoked = { licenseRevokedOn: null, licenseRevokedReason: null, license
 const reason = "tvs trigger";
 const licenseDays = 365;
 
-/** Makes the licence valid today. A date that already allows this stays. */
+/** Makes the licence valid today. An issue or expiry date with which the licence is valid today stays. */
 function validLicense(teacher: StoredTeacher, today: CalendarDate): Partial<TeacherContent> {
   const { licenseIssueDate: issue, licenseExpiryDate: expiry } = teacher;
   return {
@@ -78,7 +78,7 @@ const edits = {
   reactivate: { action: "reactivate", set: () => ({ active: true }) },
 } as const satisfies Record<string, Edit>;
 
-/** The change that causes each event, and the changes that may have to precede it. */
+/** For each event, the change that causes the event, and the changes that may be needed before this change. */
 const causeOf: Readonly<Record<EventType, { readonly change: Edit; readonly first: readonly Edit[] }>> = {
   "license.verified": { change: edits.license, first: [edits.noLicense] },
   "license.expired": { change: edits.end, first: [edits.license] },
@@ -118,7 +118,7 @@ export async function triggerEvent(
     const causes = causedBy(change, teacher, today).includes(eventType);
     const edit = causes ? change : left[0];
     if (edit === undefined) break;
-    // Each change of a teacher gets a later time, so that a receiver can order the events.
+    // Each change of a teacher gets a later time than the change before, so that a receiver can order the events.
     const at = Math.max(now, teacher.updatedAt + 1);
     const content = { ...teacher, ...edit.set(teacher, today) };
     const write = planTeacherWrite(teacher, content, { ...dependencies, action: edit.action, reason, at });

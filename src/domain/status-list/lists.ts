@@ -2,9 +2,9 @@
  * Makes the signed status lists (decisions D15.3 and D15.7; IETF draft-ietf-oauth-status-list-21). A list has a bit for
  * each teacher: 1 if the licence or registration was withdrawn before its own end.
  *
- * Lists are not stored. A process computes them from the database on request, and again after a change. So no kill,
- * other node or restore leaves an outdated list. All nodes compute the same bytes: the time in a list is that of its
- * newest change, and RS256 is deterministic.
+ * Lists are not stored. A process computes them from the database on request, and again after a change. Therefore no
+ * kill, other node or restore leaves an outdated list. All nodes compute the same bytes: the time in a list is the time
+ * of its newest change, and RS256 is deterministic.
  */
 
 import { Buffer } from "node:buffer";
@@ -23,14 +23,14 @@ import type { Teacher } from "../teachers/teachers.ts";
 /** The number of bits in a list. Each index names one bit. */
 export const indexesPerList = 2 ** 20;
 
-/** Values of half an index. An index has 20 bits, so each half has 10. */
+/** Number of values of half an index. An index has 20 bits, so each half has 10 bits. */
 const half = 2 ** 10;
 /** The rounds of the Feistel network, as many as NIST's FF1 has. Each round uses its own table of random numbers. */
 const rounds = 10;
 
 /**
- * Name of the setting with a teacher id. Each new teacher gets a higher id than this one (decision D15.4). After a
- * restore, lower ids may belong to teachers whom the register has lost.
+ * Name of the setting with the teacher id above which new teachers get their ids (decision D15.4). After a restore,
+ * lower ids may belong to teachers whom the register has lost.
  */
 export const teacherIdsAfterSettingName = "teacher_ids_after";
 
@@ -78,8 +78,8 @@ export const statusListPath = "/v1/inter-agency/status";
 /** A day in ms. Lists are computed again each day, even without a change, so that they do not expire. */
 const dayMs = 24 * 3_600_000;
 const expiresSeconds = 7 * 24 * 3600;
-/** How long a client may use a list before it must fetch it again, in seconds. */
-export const ttlSeconds = 900;
+/** How many seconds a client may use a list before fetching the list again. */
+export const statusListTtlSeconds = 900;
 
 /** All lists, from one read of the database, so that the changes of one transaction appear together. */
 export type StatusLists = {
@@ -97,7 +97,7 @@ type Dependencies = {
   readonly clock: Clock;
 };
 
-/** Creates the source of the lists. It computes them on request and keeps them until something changes. */
+/** Creates the source of the lists, which computes the lists on request and keeps them until something changes. */
 export function createStatusListSource(dependencies: Dependencies) {
   const { configuration, store, statusIndexes, clock } = dependencies;
   const lostBits = createLostBits(statusIndexes);
@@ -106,7 +106,7 @@ export function createStatusListSource(dependencies: Dependencies) {
   return {
     /** Gets the present lists, the same object until a change. @returns null if the register publishes no lists */
     async newest(): Promise<StatusLists | null> {
-      // The key must be the one that is active in the database now.
+      // Reads the configuration again, because the key that is active in the database now must sign.
       const snapshot = await configuration.refresh();
       const { settings, teacherIdsAfter, keys } = snapshot;
       if (!settings.statusList) return null;
@@ -141,7 +141,7 @@ async function makeLists(
   }
   const sign = await createJwsSigner(statusListJwsType, keys, secrets);
   const iat = Math.floor(timeOf(rows.changedAt, snapshot, now) / 1000);
-  const times = { iat, exp: iat + expiresSeconds, ttl: ttlSeconds };
+  const times = { iat, exp: iat + expiresSeconds, ttl: statusListTtlSeconds };
   const tokens = new Map<string, string>();
   for (const [list, bytes] of bits) {
     const sub = statusListUri(settings.issuer, list);
@@ -152,9 +152,9 @@ async function makeLists(
 
 const noBits = () => new Uint8Array(indexesPerList / 8);
 
-/** Creates the maker of lists from before a restore. Ids after the last teacher's get a 1: teachers may be lost. */
+/** Creates the maker of lists from before a restore: ids above the last teacher get a 1, as teachers may be lost. */
 function createLostBits(statusIndexes: StatusIndexer) {
-  // Such a list has a million bits and gets no new teachers, so it is computed only once.
+  // Such a list has a million bits and gets no new teachers, so the list's bits are computed only once.
   const made = new Map<number, Uint8Array>();
   return (list: number, lastId: number): Uint8Array => {
     const bits = made.get(list) ?? noBits();
@@ -168,12 +168,12 @@ function createLostBits(statusIndexes: StatusIndexer) {
 
 /**
  * Computes the time of the lists in ms, the same on all nodes: the latest of the last change, the key's activation, the
- * restore and midnight. It is never in the future, even if a clock was ahead at a change.
+ * restore and midnight. The time is never in the future, even if a clock was ahead at a change.
  */
 function timeOf(changedAt: number, { keys, teacherIdsAfter }: Snapshot, now: number): number {
   const { activatedAt, createdAt } = keys.active;
   const today = Math.floor(now / dayMs) * dayMs;
-  // After a restore, new teachers get ids in the list whose number is the second of the restore.
+  // After a restore, new teachers get ids in the list whose number is the restore's Unix time in seconds.
   const restoredAt = (teacherIdsAfter / indexesPerList) * 1000;
   return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoredAt));
 }
@@ -196,7 +196,7 @@ function statusListUri(issuer: string, list: number): string {
 
 /**
  * Makes an envelope's `status` claim: the list and the index at which a later withdrawal is published.
- * @returns undefined if `teacher` is null or the register publishes no lists: then the envelope has no such claim
+ * @returns undefined if `teacher` is null or the register publishes no lists; the envelope then has no such claim
  */
 export function statusClaimOf(
   teacher: Pick<Teacher, "id"> | null,

@@ -30,7 +30,7 @@ export type TeacherChangeResult = Awaited<ReturnType<typeof changeTeacher>>;
  * @param name the operand's or option's name in the error message
  * @throws TvsError USAGE for another text, which the message does not repeat
  */
-export function parseTeacherKey(text: string, name = "REF"): TeacherKey {
+export function parseTeacherReference(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTeacherId) return { by: "tId", value: Number(text) };
   const regNo = canonicalizeRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
@@ -47,11 +47,11 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
 }
 
 /**
- * Checks the reason of a change. The history keeps the reason, so it must not contain contacts or NINs (decision D3.7).
+ * Checks the reason of a change. The history stores the reason, so contacts and NINs are refused (decision D3.7).
  * @returns the trimmed reason
  * @throws TvsError USAGE for a reason that is refused
  */
-export function checkReason(text: string): string {
+export function checkChangeReason(text: string): string {
   // Uses the import's reader, so that an import accepts an exported reason unchanged.
   const read = readText(text.trim(), maxReasonLength);
   if ("code" in read && read.code === "PERSONAL_DATA") {
@@ -68,7 +68,7 @@ export function checkReason(text: string): string {
  *
  * If another process changed the record before the commit, the change is computed again from the new version. A licence
  * that began or expired by its dates is announced to partners first.
- * @param change `reason` was checked by {@link checkReason}
+ * @param change `reason` was checked by {@link checkChangeReason}
  * @throws TvsError NOT_KNOWN, REFUSED if the record does not allow the change, STORE_BUSY if the record keeps changing,
  *   STORE_CORRUPT if the record read after the commit does not show the change
  */
@@ -91,7 +91,7 @@ export async function changeTeacher(
     const [isApplied] = await teachers.apply([write]);
     if (!isApplied) continue;
     const stored = await teachers.findStored(key);
-    // A later version shows that another change was committed in between.
+    // A version above this write's shows that another change was committed after this write.
     const isLater = stored?.id === teacher.id && stored.version > teacher.version + 1;
     if (!isLater && (stored?.id !== teacher.id || !isDeepStrictEqual({ ...stored, ...changed }, stored)))
       throw undoneError(change.action);
@@ -117,7 +117,7 @@ function flagRule(field: "active" | "hidden", value: boolean, refusal: string): 
   };
 }
 
-/** The rules of each action. `revoke` accepts an extract's revocation too, so that no later extract lifts it. */
+/** The rules of each action. `revoke` makes an extract's revocation the operator's, so no later extract lifts it. */
 const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   revoke: {
     set: ({ licenseRevokedOn: on }, { reason, today }) => ({
@@ -163,7 +163,7 @@ export type HistoryLine =
   | ({ readonly type: "change" } & HistoryEntry)
   | ({ readonly type: "event"; readonly at: number } & Pick<TeacherEvent, "eventType" | "eventId">);
 
-/** Lists a teacher's changes and events by time. An event has the time of the status change, not of its delivery. */
+/** Lists a teacher's changes and events by time. An event's time is that of the status change, not of the delivery. */
 export async function readTeacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
   const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
   const changeLines = changes.map((entry): HistoryLine => ({ type: "change", ...entry }));

@@ -63,7 +63,7 @@ const exportNotes: readonly string[] = [
 
 /**
  * Collects what is stored about the person with a NIN: the record with its history, the partners that verified or watch
- * it, and the lookups by partners, also those from before a record had the NIN.
+ * the record, and the lookups by partners, also lookups from before a record had the NIN.
  * @throws TvsError USAGE for a text that is not a NIN, NOT_KNOWN when nothing is stored
  */
 export async function exportPersonalData(

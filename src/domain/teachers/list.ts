@@ -14,7 +14,7 @@ import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 export type TeacherFilter = {
   readonly license?: LicenseStatus | undefined;
   readonly certificate?: CertificateStatus | undefined;
-  /** Only teachers whose licence expires before this date, revoked or not. */
+  /** Only teachers whose licence, revoked or not, expires before this date. */
   readonly expiresBefore?: CalendarDate | undefined;
   /** Only teachers whose record was written since this time, in milliseconds since the epoch. */
   readonly changedSince?: number | undefined;
@@ -47,7 +47,7 @@ export type PageRequest = {
   readonly maxLooked?: number;
 };
 
-/** Limits of one query, which then takes two or three milliseconds: teachers examined, records read, names read. */
+/** Limits of one query, for two or three milliseconds: teachers that it examines, records and names that it reads. */
 const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
@@ -113,7 +113,7 @@ function isEmpty(filter: TeacherFilter): boolean {
 }
 
 /**
- * Finds the teachers with the identifier that is the search term. If there are none, finds those whose registration
+ * Finds the teachers whose identifier is the search term. If there are none, finds the teachers whose registration
  * number begins with the term, or whose name has parts that begin with the term's words.
  * @throws TvsError USAGE for a term that is neither an identifier nor a name
  */

@@ -14,7 +14,7 @@ export type PublicAnswer = { found: false; verifiedAt: string } | ReturnType<typ
 
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
-/** Makes the public lookup. It throws the store's errors, so that a failure never becomes the answer "not found". */
+/** Makes the public lookup. The lookup throws the store's errors, so a failure never becomes the answer "not found". */
 export function createPublicLookup(dependencies: {
   configuration: Configuration;
   teachers: Pick<TeacherReader, "find">;

@@ -3,7 +3,7 @@ import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
 import { describeLicenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
-/** Describes every stored field. Of NIN and contacts it says only whether they are on file. */
+/** Describes every stored field. For NIN and contacts, the description says only whether they are on file. */
 export function describeStoredFields(teacher: StoredTeacher) {
   const { id, ninIndex, emailIndex, phoneIndex, updatedAt, ...fields } = teacher;
   return {

@@ -11,10 +11,10 @@ import { foldName, maxComparedCharacters } from "./name-search.ts";
 import { correctTypingErrors } from "./search-term.ts";
 import { canonicalizeRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
-/** Why a row has no usable identifier. The last two codes exist for lists only, the others for imports too. */
+/** Why a row has no usable identifier. Imports use the codes of `RejectionCode` too, only lists use the other two. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
-/** The result of one row. It never contains a NIN: a teacher found by NIN has their registration number and id. */
+/** The result of one row, without a NIN: for a teacher found by NIN it has the registration number and teacher id. */
 export type RosterRowResult = {
   /** The number of the file's line on which the row begins, from 1. */
   readonly line: number;
@@ -39,7 +39,7 @@ export type RosterHeader = {
   readonly width: number;
 };
 
-/** Reads a list's header. @throws TvsError INPUT_UNREADABLE if it has no identifying column, or a column twice */
+/** Reads a list's header. @throws TvsError INPUT_UNREADABLE without an identifying column, or with a column twice */
 export function readRosterHeader(cells: readonly string[]): RosterHeader {
   const names = cells.map((cell) => cell.trim().toLowerCase());
   const positions = new Map<RosterColumn | "name", number>();
@@ -66,7 +66,7 @@ type ParsedRow = {
 
 export function readRosterRow({ line, cells }: TableRecord, { positions, width }: RosterHeader): ParsedRow {
   const cellOf = (column: RosterColumn | "name") => cells[positions.get(column) ?? -1]?.trim() ?? "";
-  // Refuses surplus cells: an unquoted comma in a name moves the cells after it into wrong columns.
+  // Refuses surplus cells: an unquoted comma in a name moves the cells after the name into wrong columns.
   const isSurplus = cells.slice(width).some((cell) => cell !== "");
   const read = rosterColumns.flatMap((column) => {
     const text = cellOf(column);
@@ -110,7 +110,7 @@ const notFoundRow: Omit<RosterRowResult, "line" | "error"> = {
   ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
 
-/** Whether the row's other identifiers belong to another teacher than its first identifier. */
+/** Whether one of the row's further identifiers belongs to another teacher than the first identifier. */
 async function namesAnother(
   teacher: Teacher | null,
   others: readonly (TeacherKey | RosterError)[],
@@ -132,7 +132,7 @@ function readIdentifier(column: RosterColumn, text: string): Identifier | Roster
   return typeof read.value === "number" ? { tId: read.value } : { nin: read.value };
 }
 
-/** The share of eligible rows in percent, rounded down to one decimal. */
+/** Computes the percentage of eligible rows, rounded down to one decimal. */
 export function computeEligiblePercentage(eligible: number, rows: number): number {
   return rows === 0 ? 0 : Math.floor((eligible * 1000) / rows) / 10;
 }

@@ -26,15 +26,15 @@ export function cleanTerm(text: string): string {
   return /^\+?[\d\s().-]+$/.test(plain) ? plain.replace(/[\s().-]/g, "") : clean;
 }
 
-/** An identifier that a term may be. `text` is canonical and not yet a blind index. */
+/** An identifier that a search term may be. `text` is canonical, and is not yet converted to a blind index. */
 type Candidate = { readonly by: TeacherKey["by"]; readonly text: string };
 
 /**
  * Lists the keys that a search term may mean, in the order in which lookups try them.
  *
  * A term with `@` is an e-mail address, with `/` a registration number. Eleven digits are tried as NIN, phone number
- * and teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term as {@link
- * correctTypingErrors} returns it is tried too, unless the typed term is a NIN, a phone number or a teacher id.
+ * and teacher id. `+234…`, `234…` and `0…` are a phone number, other digits a teacher id. The term that
+ * {@link correctTypingErrors} returns is tried too, unless the typed term is a NIN, a phone number or a teacher id.
  * @param term the trimmed term
  * @returns an empty list if the term is not an identifier
  */
@@ -57,7 +57,7 @@ function candidatesOf(term: string): Candidate[] {
   const ids = candidate("tId", /^\d+$/.test(term) && Number(term) <= maxTeacherId ? term : null);
   if (ninPattern.test(term)) {
     const phones = candidate("phone", canonicalizePhone(term));
-    // Teacher ids have no leading zero, so such a term is not one.
+    // Teacher ids have no leading zero, so a term with a leading zero is not a teacher id.
     return [{ by: "nin", text: term }, ...phones, ...(term.startsWith("0") ? [] : ids)];
   }
   const phones = /^(\+|234|0)/.test(term) ? candidate("phone", canonicalizePhone(term)) : [];
@@ -82,13 +82,13 @@ export function canonicalizePhone(text: string): string | null {
 }
 
 /** What a search term looks like. `elevenDigits` may be a NIN, a phone number or a teacher id. */
-export type TermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
+export type SearchTermKind = Exclude<TeacherKey["by"], "nin"> | "elevenDigits";
 
 /**
  * Guesses the kind of a search term. Only `regNo` and `tId` may be put into a URL; the other kinds are personal data.
  * @returns null if the term is not an identifier
  */
-export function termKindOf(term: string): TermKind | null {
+export function searchTermKindOf(term: string): SearchTermKind | null {
   if (term.length > maxTermLength) return null;
   const [first] = [...candidatesOf(term), ...candidatesOf(correctTypingErrors(term))];
   return first?.by === "nin" ? "elevenDigits" : (first?.by ?? null);
@@ -112,7 +112,7 @@ function isPersonalAsTyped(term: string): boolean {
 const typedSeparator = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
 /** A repeated slash between two letters or digits. The slashes of a URL follow a colon and do not match. */
 const doubledSlash = /(?<=[\p{L}\d])\/{2,}(?=[\p{L}\d])/gu;
-/** A part of a registration number. With a space inside or a sign at an end, it may be parts of two numbers. */
+/** Matches a part of a registration number. A text with a space inside or a sign at an end may be of two numbers. */
 const wholePart = /^[\p{L}\d](?:\S*[\p{L}\d])?$/u;
 /** A registration number with spaces for slashes. Only the form letters, year, letters, digits is recognised. */
 const spacedRegNo = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
@@ -123,7 +123,7 @@ const spacedRegNo = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
  *
  * No correction turns one person's number into another's: a registration number has three slashes, so other separators
  * become slashes only in a term with exactly three separators.
- * @returns the term itself if it has no such error or is too long
+ * @returns the term itself if it has no such error or is longer than `maxTermLength`
  */
 export function correctTypingErrors(term: string): string {
   if (term.length > maxTermLength) return term;

@@ -3,7 +3,7 @@ import type { Statuses, TeacherEvent } from "../events.ts";
 import { eventsOfChange, statusesBefore, statusesOn } from "../events.ts";
 import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
-/** Counts in a register. An import may lower each count only by a few percent (`maxLostPercent`). */
+/** Counts in a register that the brake protects: imports may lower each count only by `maxLostPercent` percent. */
 export type ProtectedCounts = {
   readonly validLicenses: number;
   readonly verifiedCertificates: number;
@@ -21,7 +21,7 @@ export type HistoryEntry = {
   readonly after: Statuses;
 };
 
-/** A change of a record. It is applied only if the record still has the version from which it was computed. */
+/** A change of a record. The store applies the change only if the record still has the version in `replaces`. */
 export type TeacherWrite = {
   /** The record's id and version before the change; null for a new teacher. */
   readonly replaces: { id: number; version: number } | null;
@@ -34,7 +34,7 @@ export type TeacherWrite = {
   readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
-/** Computes the statuses, history and events of a change. @param change with `announce` false there are no events */
+/** Computes the statuses, history and events of a change. @param change if `announce` is false, there are no events */
 export function planTeacherWrite(
   before: StoredTeacher | null,
   content: TeacherContent,

@@ -21,7 +21,7 @@ type Field = {
   readonly inLookups: boolean;
   /** Whether imports and commands set the field. The program computes the other fields. */
   readonly isContent: boolean;
-  /** The field's CSV column. For a blind index it is the column of the text from which the index is made. */
+  /** The field's CSV column. A blind index has the column of the text from which the index is made. */
   readonly csv: string | null;
 };
 
@@ -29,7 +29,7 @@ type Field = {
 // biome-ignore format: a table reads better in rows
 export const teacherFields = {
   id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
-  // Grows with every write of the record. An answer is committed only if the version that it read is still current.
+  // Grows with every write of the record. An answer is committed only if the version that was read is still current.
   version: { column: "version", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
   regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
   tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
@@ -114,7 +114,7 @@ export function canonicalizeRegNo(text: string): string | null {
   return wellFormed ? folded : null;
 }
 
-/** The largest teacher id (`tId`): JSON numbers above it lose digits. */
+/** The largest teacher id (`tId`). Larger JSON numbers lose digits. */
 export const maxTeacherId = Number.MAX_SAFE_INTEGER;
 
 type LicenseFields = Pick<

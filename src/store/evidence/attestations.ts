@@ -13,9 +13,9 @@ const maxClockSkewSeconds = 120;
 
 /** Longest time from a call's arrival to its attestations, in ms. Receiving the body may take half a minute. */
 const longestAnswerMs = 90_000;
-/** Maximum ms by which a verification id is older than its request id. */
+/** Maximum ms by which the time in a verification id is before the time in its request id. */
 const clockDifferenceMs = 1_000;
-/** Maximum attestations of one call. Their ids are consecutive. */
+/** Maximum attestations of one call. The attestations of a call have consecutive ids. */
 const maxAttestationsPerCall = 100;
 
 /** SQL for a call's first attestation. The range of verification ids, which begin with a time, narrows the search. */
@@ -34,8 +34,8 @@ const answeredValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS l
 
 /**
  * Makes the SQL for the id of the last attestation or delivery before a time. The times have no index, so the SQL does
- * a binary search over the ids, which grow with the times. This reads some thirty rows. If a clock was set back, the
- * result is approximate.
+ * a binary search over the ids, which grow with the times. The search reads some thirty rows. If a clock was set back,
+ * the result is approximate.
  * @param time the SQL parameter with the time, in the unit of the column
  */
 export function lastIdBeforeSql(
@@ -60,7 +60,7 @@ type AttestationFilter = {
   readonly teacherId?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;
-  /** Milliseconds since the epoch. Some later attestations may be listed too. */
+  /** Milliseconds since the epoch. Some attestations from after this time may be listed too. */
   readonly until?: number | undefined;
   readonly limit: number;
 };
@@ -69,7 +69,7 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
-/** Creates the store that adds and reads attestations. The log's store deletes them (`prune`). */
+/** Creates the store that adds and reads attestations. `prune` of the log's store deletes attestations. */
 export function createAttestationStore(driver: Driver, commit: GroupCommit, writes = callWriter) {
   /** Reads attestations. @param where the SQL from WHERE on @param from the table, or a query in parentheses */
   async function select(where: string, args: readonly SqlValue[], from = "attestations") {

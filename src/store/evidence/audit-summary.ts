@@ -8,7 +8,7 @@ const queries = {
   apiKey:
     "SELECT key_id AS id, CASE WHEN revoked_at IS NULL THEN 'issued' ELSE 'revoked' END AS state FROM api_keys",
   certificate: "SELECT fingerprint AS id, 'registered' AS state FROM certificates",
-  // Only teachers who are hidden, deactivated or revoked. All others are in good standing.
+  // Selects only teachers who are hidden, deactivated or revoked. Other teachers have no state to compare.
   teacher: `SELECT reg_no AS id, CASE WHEN hidden = 1 THEN 'hidden' WHEN active = 0 THEN 'deactivated' ELSE 'revoked' END AS state
     FROM teachers WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1`,
 } as const;
@@ -23,7 +23,7 @@ export type DatabaseSummary = {
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
-/** A key, partner, credential or teacher whose state differs between two databases; null if a database lacks it. */
+/** A key, partner, credential or teacher whose state a restore changes; `was` or `now` is null where it is missing. */
 export type StateDifference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
 type Undone = { readonly changes: readonly StateDifference[]; readonly lost: DatabaseSummary["counts"] };
 
@@ -43,7 +43,7 @@ export function readDatabaseSummary(all: SqlRunner): DatabaseSummary {
   return { states, counts };
 }
 
-/** Lists the states that differ, and counts how many fewer rows of evidence `after` has. */
+/** Lists the states that differ between two databases, and counts the rows of evidence that `after` lacks. */
 export function compareSummaries(before: DatabaseSummary, after: DatabaseSummary): Undone {
   const names = [...new Set([...before.states.keys(), ...after.states.keys()])];
   const changes = names.flatMap((name) => {

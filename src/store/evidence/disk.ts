@@ -4,9 +4,9 @@ import type { AttestationStore } from "./attestations.ts";
 
 /** A write that changes nothing, but fails in a read-only database. */
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
-/** Random bytes of the probe. As hex they are 1 MiB. A commit may have the evidence of over 100 answers. */
+/** Random bytes of the probe, 1 MiB as hex: one commit may have to store the evidence of over 100 answers. */
 const probeBytes = 512 * 1024;
-/** SQL of the probe: writes a replay record with an impossibly short id. After a kill, pruning deletes the record. */
+/** SQL of the probe: writes an idempotency record with an id too short for a call. After a kill, `prune` deletes it. */
 const writeProbe = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body)
   VALUES (x'00', x'00', 0, '', hex(randomblob(${probeBytes})))`;
 const deleteProbe = "DELETE FROM idempotency WHERE id = x'00'";
@@ -14,7 +14,7 @@ const deleteProbe = "DELETE FROM idempotency WHERE id = x'00'";
 /**
  * Creates a monitor that shows whether the disk accepts the evidence of answers. The probe is an empty write, to spare
  * the disk. A full disk may still accept an empty write, so after a refusal the probe also writes and deletes 1 MiB.
- * Without it free space would stay unnoticed, because a load balancer sends no calls to a refusing node.
+ * Without this write free space would stay unnoticed, because a load balancer sends no calls to a refusing node.
  */
 export function createDiskMonitor(driver: Driver) {
   let refusals = 0;
@@ -24,7 +24,7 @@ export function createDiskMonitor(driver: Driver) {
     const before = refusals;
     await driver.batch([bind(writeProbe)]);
     await driver.batch([bind(deleteProbe)]);
-    // During the probe the disk may have refused another answer.
+    // During the probe the disk may have refused the evidence of an answer.
     if (refusals === before) isRefusing = false;
   }
 

@@ -9,7 +9,7 @@ import { skipTeacherIds } from "../status-lists.ts";
 import { prunePeopleSql } from "./statement-people.ts";
 
 const utf8 = new TextDecoder();
-/** The index of leaf hashes has parts of 2^18 attestations (`log_positions` in schema.sql says why). */
+/** Each part of the index of leaf hashes (`log_positions`) has 2^18 attestations, so that appends change few pages. */
 const partBits = 18;
 
 const treeSize = `coalesce((SELECT position * ${hashesPerTile} + length(hashes) / ${bytesPerHash} FROM log_tiles
@@ -30,8 +30,8 @@ const putRetention = `INSERT INTO log_retention (id, note) VALUES (1, ?)
 
 const attestedColumns = "id, verification_id, partner_id, issued_at, kid, status, eligible";
 /**
- * SQL that reads a block of attestations as two values: the columns as JSON, and all JWS joined. Reading rows would
- * take three times as long. The values are BLOBs, because the driver aborts the process if a TEXT is not UTF-8.
+ * SQL that reads a block of attestations as two values: the columns as JSON, and all JWS joined. Row by row,
+ * reading takes three times as long. The values are BLOBs: the driver aborts the process if a TEXT is not UTF-8.
  */
 const attested = `SELECT
     CAST(json_group_array(json_array(octet_length(jws), ${attestedColumns})) AS BLOB) AS rows,
@@ -58,7 +58,7 @@ const withPrefix = `WITH RECURSIVE parts (part) AS (
     UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
   SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
 
-/** SQL that remembers which partners have verified a teacher, because they get the teacher's events. */
+/** SQL that records which partners have verified a teacher, because these partners get the teacher's events. */
 const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
   SELECT teacher_id, partner_id FROM attestations WHERE id <= ? AND teacher_id IS NOT NULL`;
 
@@ -129,7 +129,7 @@ function writeTree(driver: Driver, recorded: Recorder) {
   return {
     /**
      * Begins a log. The private key of the present log is destroyed, and the tree is cut to the new log's first size.
-     * @param asRead the text of `state` that the caller read before it made the new log
+     * @param asRead the text of `state` that the caller read before making the new log
      * @param retention the retention note, signed by the new log; null if nothing was deleted
      * @returns false, storing nothing, if the state has changed since
      */
@@ -198,7 +198,7 @@ function writeRetention(driver: Driver) {
         return true;
       });
     },
-    /** Deletes at most `limit` rows about people of deleted statements. @returns the number of deleted rows */
+    /** Deletes at most `limit` rows about the people in deleted statements. @returns the number of deleted rows */
     async prunePeople(limit: number) {
       const [deleted] = await driver.batch([bind(prunePeopleSql, [limit])]);
       return deleted?.length ?? 0;
@@ -218,13 +218,13 @@ function beginStatements(log: Log, retention: string | null): SqlStatement[] {
     bind(shortenTiles, [firstSize]),
     bind("DELETE FROM log_retention"),
     ...(retention === null ? [] : [bind(putRetention, [retention])]),
-    // A later log begins if data was lost. New teachers must not get the ids of lost teachers.
+    // Data may have been lost before a later log. New teachers must not get the ids of lost teachers.
     ...(number > 1 ? [skipTeacherIds(begunAt)] : []),
   ];
 }
 
 /** An attestation with the columns that an audit compares; `issuedAt` is in seconds since the epoch. */
-export type AttestedRow = Readonly<ReturnType<typeof readBlock>[number]>;
+export type AttestationRow = Readonly<ReturnType<typeof readBlock>[number]>;
 
 function readBlock(row: Row) {
   // A JWS is ASCII. Forged bytes are read as Latin-1, and do not fit the leaf's hash.

@@ -30,7 +30,7 @@ export function openPinnedCheckpoint(file: string) {
     read,
     /**
      * Pins a checkpoint. When the promise resolves, the file is on the disk.
-     * @returns false if the pinned checkpoint is a later one ({@link isEarlierCheckpoint})
+     * @returns false if the pinned checkpoint is later than `note` ({@link isEarlierCheckpoint})
      * @throws TvsError STORE_READ_ONLY, INPUT_UNREADABLE
      */
     async write(note: string): Promise<boolean> {

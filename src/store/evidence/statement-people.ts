@@ -15,7 +15,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
   WHERE attestations.verification_id = ? AND person.teacher_id IS NOT NULL ORDER BY person.teacher_id`;
 
 /** Makes the SQL that stores a statement's people. The SQL does nothing if the attestation was not stored. */
-export function peopleStatements(people: readonly StatementPerson[], statementId: string): SqlStatement[] {
+export function insertPeopleSql(people: readonly StatementPerson[], statementId: string): SqlStatement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
     { sql: insert, args: [formatRowsAsJson(rows), statementId] },
@@ -32,7 +32,7 @@ const ofPerson: Readonly<Record<string, string>> = {
   reference: "'row ' || person.place || ' of ' || attestations.reference",
 };
 
-/** Makes the SQL for a person's lookups (?1), in single answers and statements. @param columns of an attestation */
+/** Makes the SQL that selects the attestations of a person (?1), in single answers and in statements. */
 export function lookupsOfPersonSql(key: "teacher_id" | "nin_index", columns: readonly string[]): string {
   const selected = columns.map((column) => `${ofPerson[column] ?? `attestations.${column}`} AS ${column}`);
   return `SELECT id, ${columns.join(", ")} FROM attestations WHERE ${key} = ?1

@@ -51,7 +51,7 @@ async function check(input: string | Uint8Array) {
   return { code, results: JSON.parse(stdout) };
 }
 
-test("tvs attestations list finds a teacher by any identifier, and filters by partner, time and --limit", async () => {
+test("tvs attestations list finds a teacher's attestations by any identifier, and filters by partner, time and --limit", async () => {
   const list = async (...args: string[]): Promise<{ reference: string }[]> =>
     JSON.parse((await tvs("list", "--json", "--teacher", ...args)).stdout);
   const about = await list("a/b/c/1");
@@ -63,7 +63,7 @@ test("tvs attestations list finds a teacher by any identifier, and filters by pa
   expect((await tvs("list", "--teacher", "X/Y/Z")).code).toBe(2);
 });
 
-test("tvs attestations list --key lists an API key's calls, and the command that revokes the key prints their number", async () => {
+test("tvs attestations list --key lists an API key's calls, and the command that revokes the key prints the number of these calls", async () => {
   const folder = join(dataDir, "leaked");
   await attest(folder);
   const run = (line: string) => runTvs(line.split(" "), { dataDir: folder });
@@ -120,7 +120,7 @@ test.each<[string, (one: SignedEnvelope) => object, string]>([
   ["a missing member", () => ({ issuer: undefined }), "ENVELOPE_MALFORMED"],
   ["another signature", (one) => ({ signature: otherSignature(one) }), "SIGNATURE_DIFFERS"],
   ["a malformed signature", () => ({ signature: "x" }), "SIGNATURE_DIFFERS"],
-])("tvs attestations check reports an envelope with %s", async (_, change, reason) => {
+])("tvs attestations check reports as altered an envelope with %s", async (_, change, reason) => {
   const envelope = { ...sample(), ...change(sample()) };
   const { code, results } = await check(JSON.stringify(envelope));
   expect(code).toBe(1);
@@ -134,7 +134,7 @@ function otherSignature({ signature }: SignedEnvelope): string {
   return `${header}.${payload}.${bytes.startsWith("A") ? "B" : "A"}${bytes.slice(1)}`;
 }
 
-test("tvs attestations check exits with 1 for an envelope of another service, because it is unknown", async () => {
+test("tvs attestations check reports an envelope of another service as unknown, and exits with 1", async () => {
   const { code, results } = await check(`${JSON.stringify(sample())}\n${JSON.stringify(foreign)}\n`);
   expect(code).toBe(1);
   expect(results).toMatchObject([
@@ -143,7 +143,7 @@ test("tvs attestations check exits with 1 for an envelope of another service, be
   ]);
 });
 
-test("tvs attestations check prints the verdicts on the readable parts of a partly unreadable input", async () => {
+test("tvs attestations check prints a verdict on each readable envelope of an input with unreadable parts", async () => {
   const verdictsOf = async (text: string) => {
     const { code, results } = await check(`${sample().signature}\n${text}`);
     return [code, ...results.map((one: { verdict: string }) => one.verdict)];

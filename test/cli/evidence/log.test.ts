@@ -73,7 +73,7 @@ test("tvs attestations prove prints the proof of an attestation, given its verif
   expect((await tvs("attestations", "prove", "--leaf", described.leafHash)).stdout).toBe(proof);
 });
 
-test("tvs attestations prove --out writes only a new file", async () => {
+test("tvs attestations prove --out writes the proof to a new file, and refuses to replace a file", async () => {
   const file = join(elsewhere, "one.tlog-proof");
   const written = await tvs("attestations", "prove", verificationId, "--out", file);
   expect(written).toMatchObject({ code: 0, stdout: "" });

@@ -283,7 +283,7 @@ test.each<[work: string, Name, Partial<AuditResult>]>([
   ["restore", "restored", { compared: 200, leaves: 200, logs: [ofLog("", 8), ofLog("/2", 3)] }],
   // The new log has signed the retention note again.
   ["new log over a complete database", "renewed", { compared: 180, deleted: 140, leaves: 320 }],
-])("the audit finds nothing wrong after a genuine %s", async (_work, name, result) => {
+])("the audit finds nothing wrong after the program's own %s", async (_work, name, result) => {
   expect(await audit(states[name])).toMatchObject({ found: 0, ...result });
 });
 

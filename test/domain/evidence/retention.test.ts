@@ -147,7 +147,7 @@ test("an unknown id counts as possibly deleted only if the retention note names 
     expect(isPossiblyDeleted(kept, verificationId)).toBe(true);
   }));
 
-test("a running service deletes old attestations, and reports their number and the id at which deletion stops", () =>
+test("a running service deletes old attestations, and reports the number of deleted rows and the id at which deletion stops", () =>
   withAged(10, async ({ retaining, age, driver }) => {
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 5", args: [] }]);
     age(8);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   countColumnWord,
-  createUnreadColumn,
+  createUnreadColumnTally,
   describeMissingPart,
   type ExtractSummary,
   findSimilarField,
@@ -55,7 +55,7 @@ test.each([
   ["a\u0ac6\u200d", false],
   ["a 08031234567", false],
   ["", false],
-])("messages repeat the column name %p: %p", (name, isRepeated) => {
+])("whether messages may repeat the column name %p: %p", (name, isRepeated) => {
   expect(redactLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
 });
 
@@ -132,7 +132,7 @@ test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[]
   ["license_status lists all values if one is unknown", ["license_status", true], ["VALID", "Odd"], named(["VALID", "Odd"])],
   ["license_status does not happen if all values are known", ["license_status", true], ["VALID"], null],
 ])("the refusal of an unread column %s", (_what, [name, isOwn], cells, words) => {
-  const column = createUnreadColumn(name, name, isOwn);
+  const column = createUnreadColumnTally(name, name, isOwn);
   for (const cell of cells) countColumnWord(column, cell);
   let message = "";
   try {
@@ -148,7 +148,7 @@ test.each([
   ["csv", false, "the column Status looks like the status of a licence, and nothing says how it is read", "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`"],
   ["ndjson", true, "the member Status holds words that are none of REVOKED, EXPIRED, NONE, VALID", "name it licenseStatus, with the words REVOKED, EXPIRED, NONE, VALID, or leave it out of the file"],
 ] as const)("a file with an unread status column in %s is refused with the remedy", (format, isOwn, found, remedy) => {
-  const column = createUnreadColumn("Status", "Status", isOwn);
+  const column = createUnreadColumnTally("Status", "Status", isOwn);
   countColumnWord(column, "Gone");
   const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
   const refusal = expect.objectContaining({ code: "INPUT_UNREADABLE", message });
@@ -188,7 +188,7 @@ test.each<Case>([
   ],
   // Later imports are not compared with an import without rows.
   ["after an extract without rows", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
-])("the brake finds the missing columns of an extract %s", (_what, before, next, missing) =>
+])("the brake finds what is missing in an extract %s", (_what, before, next, missing) =>
   withImports(async ({ add }) => {
     for (const [content, options] of before) await add(content, options);
     const { stopped } = await add(...next);

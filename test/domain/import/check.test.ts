@@ -3,7 +3,7 @@ import { csv, row, rows, withImports, withoutRegNo } from "../../harness/imports
 
 const unreadable = { email: "x" };
 
-test("the import report is in the order of the file, and counts a rejected row once and without warnings", () =>
+test("the import report is in the order of the file, and counts a rejected row once, without the row's warnings", () =>
   withImports(async ({ add }) => {
     const extract = csv([
       row(1, { shoe_size: "9", ...unreadable }),

@@ -78,7 +78,7 @@ test.each<[Partial<TeacherPatch>, boolean]>([
   [{ ninIndex: null }, false],
   [{ ninIndex: "02", ninVerified: true }, true],
   [{ ninVerified: false }, false],
-])("the row %j leaves a verified NIN verified: %p", (patch, ninVerified) => {
+])("whether a verified NIN is still verified after the row %j: %p", (patch, ninVerified) => {
   expect(effect(verified, patch).content.ninVerified).toBe(ninVerified);
 });
 

@@ -14,7 +14,7 @@ test("rejected rows are compared with those of the last import by registration n
     expect((await add(csv([good, bad]))).sameRejections).toBe(false);
   }));
 
-test("rejected rows without a registration number are compared by their content", () =>
+test("rejected rows without a registration number are compared with those of the last import by their content", () =>
   withImports(async ({ add }) => {
     const unnumbered = row(1, { reg_no: "", name: "Ada" });
     await add(csv([unnumbered, good]));

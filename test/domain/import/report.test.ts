@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import {
-  type CodeCount,
-  createCodeTally,
-  describeCodeCount,
+  createIssueCodeTally,
+  describeIssueCodeCount,
   formatReport,
   type ImportIssue,
   type ImportResult,
+  type IssueCodeCount,
   isRejection,
   listFirstRejections,
   omitIssueIdentity,
@@ -18,13 +18,13 @@ const issue = (line: number, code: ImportIssue["code"], field: string | null = "
 });
 const place = (line: number, field = "nin") => ({ line, field });
 
-function counted(...issues: readonly ImportIssue[]): CodeCount[] {
-  const tally = createCodeTally();
+function counted(...issues: readonly ImportIssue[]): IssueCodeCount[] {
+  const tally = createIssueCodeTally();
   tally.add(issues);
   return tally.counts();
 }
 
-test("the report counts the rows of each code, but the columns of UNKNOWN_COLUMN", () => {
+test("the report counts rows for each code, except that it counts columns for the code UNKNOWN_COLUMN", () => {
   const dates = ["license_issue_date", "license_expiry_date"].map((field) => issue(2, "DATE_INVALID", field));
   expect(counted(...dates, issue(3, "DATE_INVALID"))).toMatchObject([{ rows: 2, first: { length: 3 } }]);
   const columns = ["lga", "ward"].map((field) => issue(1, "UNKNOWN_COLUMN", field));
@@ -34,7 +34,7 @@ test("the report counts the rows of each code, but the columns of UNKNOWN_COLUMN
 });
 
 test("the report counts the rows of each code over all chunks, and keeps the locations of the first twenty", () => {
-  const tally = createCodeTally();
+  const tally = createIssueCodeTally();
   for (let line = 2; line < 32; line++) tally.add([issue(line, "NIN_INVALID")]);
   const first = Array.from({ length: 20 }, (_, n) => place(n + 2));
   expect(tally.counts()).toEqual([{ code: "NIN_INVALID", rows: 30, first }]);
@@ -71,7 +71,7 @@ test("the location of an issue has the row's registration number", () => {
 test("the report gives each code's meaning, and whether it rejects the row", () => {
   const [count] = counted(issue(2, "NIN_INVALID"));
   const described = { code: "NIN_INVALID", rejects: true, rows: 1, first: [place(2)] } as const;
-  expect(describeCodeCount(count as CodeCount)).toEqual({
+  expect(describeIssueCodeCount(count as IssueCodeCount)).toEqual({
     ...described,
     meaning: "a NIN is exactly 11 digits",
   });

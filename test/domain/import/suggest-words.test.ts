@@ -98,14 +98,14 @@ test("the proposed mapping shows no values of an ignored column with many values
 });
 
 const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
-test.each(personal)("the proposed mapping repeats the personal data %s of no column", async (text) => {
+test.each(personal)("the proposed mapping never repeats the personal data %s from a column", async (text) => {
   const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
   const row = header.map(() => text);
   const found = await suggestForTable(header, [row, row], { names: [`Ada ${text}`, text] });
   expect(JSON.stringify(found)).not.toContain(text);
 });
 
-test("the proposed mapping repeats no personal data from a header", async () => {
+test("the proposed mapping never repeats personal data from a header", async () => {
   const found = await suggestForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
   expect(JSON.stringify(found)).not.toContain("08031234567");
 });

@@ -41,7 +41,7 @@ test("the identifiers of the sandbox's teachers never change", () => {
   expect(Math.max(...names)).toBe(200);
 });
 
-test("the sandbox's profiles have null in every member that may be null", () => {
+test("each profile member that may be null is null for at least one teacher of the sandbox", () => {
   const courses = sandboxTeachers.flatMap(({ profile }) => profile.qualifications);
   const posts = sandboxTeachers.flatMap(({ profile }) => profile.employment);
   for (const member of ["institution", "year"] as const)

@@ -21,7 +21,7 @@ const example = { indexes: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" 
 const unpacked = (lst: string) => new Uint8Array(inflateSync(Buffer.from(lst, "base64url")));
 
 /** Compressors may give different bytes, so the test compares the decompressed bits. */
-test("a status list has the same bits as the example in the draft", async () => {
+test("a status list has the same bits as the example in the IETF draft on status lists", async () => {
   const bits = new Uint8Array(2);
   for (const index of example.indexes) setBit(bits, index);
   expect(bits).toEqual(unpacked(example.lst));
@@ -30,7 +30,7 @@ test("a status list has the same bits as the example in the draft", async () => 
   expect(encoded).toMatch(/^eN[\w-]+$/);
 });
 
-test("another library reads the status bits at their indexes", async () => {
+test("the status list library of another project reads each status bit at its index", async () => {
   const bits = new Uint8Array(2 ** 17);
   const indexes = [0, 7, 8, 524_287, 1_048_575];
   for (const index of indexes) setBit(bits, index);

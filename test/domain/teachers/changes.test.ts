@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import {
   changeTeacher,
-  checkReason,
-  parseTeacherKey,
+  checkChangeReason,
+  parseTeacherReference,
   type TeacherAction,
 } from "../../../src/domain/teachers/changes.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
@@ -115,8 +115,8 @@ test("a change of a teacher is refused if other processes keep changing the reco
   }));
 
 test("a command names a teacher by a teacher id, or by a registration number in any spelling", () => {
-  expect(parseTeacherKey("100123")).toEqual({ by: "tId", value: 100123 });
-  expect(parseTeacherKey(" tr/la/2020/000001")).toEqual(key);
+  expect(parseTeacherReference("100123")).toEqual({ by: "tId", value: 100123 });
+  expect(parseTeacherReference(" tr/la/2020/000001")).toEqual(key);
 });
 
 test("a text that is no teacher's reference is a usage error, and the message does not repeat the text", () => {
@@ -125,18 +125,20 @@ test("a text that is no teacher's reference is a usage error, and the message do
       code: "USAGE",
       message: "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
     });
-    expect(() => parseTeacherKey(text)).toThrow(refusal);
+    expect(() => parseTeacherReference(text)).toThrow(refusal);
   }
 });
 
 test("the reason of a change is stored without surrounding white space", () => {
-  expect(checkReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe("Decision 2026/14: Ọlọ́run, “quoted” ✓");
-  expect(checkReason("é".repeat(500))).toHaveLength(500);
+  expect(checkChangeReason("  Decision 2026/14: Ọlọ́run, “quoted” ✓ ")).toBe(
+    "Decision 2026/14: Ọlọ́run, “quoted” ✓",
+  );
+  expect(checkChangeReason("é".repeat(500))).toHaveLength(500);
 });
 
 test("the reason of a change must be printable and short, without a contact or a NIN", () => {
   const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
   const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
   for (const text of [...unprintable, ...personal])
-    expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
+    expect(() => checkChangeReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { escapeFormula, unescapeFormula } from "../../../src/domain/import/csv.ts";
 import type { ImportFormat } from "../../../src/domain/import/fields.ts";
-import { changeTeacher, checkReason } from "../../../src/domain/teachers/changes.ts";
+import { changeTeacher, checkChangeReason } from "../../../src/domain/teachers/changes.ts";
 import { exportTeachers } from "../../../src/domain/teachers/export.ts";
 import { lagos } from "../../harness/clock.ts";
 import { type Cells, csv, row, type TestImports, withImports } from "../../harness/imports.ts";
@@ -37,7 +37,7 @@ async function fill({ add, clock, teachers, find }: TestImports): Promise<void> 
   expect(report.rejected).toEqual([]);
   const line = JSON.stringify({ ...memberOf(row("profile")), profile });
   expect(await add(line, { name: "x.ndjson", allowChange: true })).toMatchObject({ inserted: 1 });
-  const reason = checkReason("  =cmd  Decision\u00a02026/14 e\u0301 ");
+  const reason = checkChangeReason("  =cmd  Decision\u00a02026/14 e\u0301 ");
   const key = { by: "regNo", value: "TR/2019/LA/PROFILE" } as const;
   await changeTeacher({ teachers, clock, calendar: lagos, actor: "test" }, key, { action: "revoke", reason });
   expect((await find(key.value))?.licenseRevokedBy).toBe("operator");

@@ -142,6 +142,6 @@ test.each([
   ["ọ̀sẹ́", "Ose Bello", true],
   ["ose", "Ọ̀sẹ́ Bello", true],
   ["عبد", "عبد الله", true],
-])("the search term %s finds the name %s: %p", (term, name, is) => {
+])("whether the search term %s finds the name %s: %p", (term, name, is) => {
   expect(createNameMatcher(term)?.(name)).toBe(is);
 });

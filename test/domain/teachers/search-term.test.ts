@@ -7,7 +7,7 @@ import {
   guessRegNo,
   isPersonalTerm,
   searchKeysOf,
-  termKindOf,
+  searchTermKindOf,
 } from "../../../src/domain/teachers/search-term.ts";
 import { canonicalizeRegNo, maxTeacherId, type TeacherKey } from "../../../src/domain/teachers/teachers.ts";
 import { seededNumbers } from "../../harness/random.ts";
@@ -53,7 +53,7 @@ test.each<[string, TeacherKey[]]>([
   ["1234567890１", [nin("12345678901"), phone("+23412345678901"), tId(12_345_678_901)]],
   ["Ada Obi", []],
   ["", []],
-])("the search term %j is looked up by the right keys, in the right order", (term, keys) => {
+])("the search term %j is looked up by the expected keys, in the expected order", (term, keys) => {
   expect(searchKeysOf(term, index)).toEqual(keys);
 });
 
@@ -91,13 +91,13 @@ function randomNumbers(count: number): string[] {
   });
 }
 
-test("termKindOf and the lookup keys agree on the kind of every search term", () => {
-  expect(termKindOf("TR-2019-LA-000001")).toBe("regNo");
+test("searchTermKindOf and the lookup keys agree on the kind of every search term", () => {
+  expect(searchTermKindOf("TR-2019-LA-000001")).toBe("regNo");
   const pieces = ["", "0", "1", "234", "+234", "803", "1234567", "/", "a", "@", " ", "9007199254740992"];
   const terms = pieces.flatMap((one) => pieces.flatMap((two) => pieces.map((three) => one + two + three)));
   for (const term of terms) {
     const keys = searchKeysOf(term, index);
-    const kind = termKindOf(term);
+    const kind = searchTermKindOf(term);
     expect([term, kind === null]).toEqual([term, keys.length === 0]);
     if (kind === "tId" || kind === "regNo") expect(keys.map(({ by }) => by)).toEqual([kind]);
     if (kind === "email" || kind === "phone") expect(keys.map(({ by }) => by)).toContain(kind);
@@ -115,9 +115,9 @@ test.each([
   ["an e-mail address or a phone number", ["ada@example.com", "a/b@c/d", "0803 123 4567"], true],
   ["a NIN or phone number in the digits of any script and in any grouping", inGroups, true],
   ["a registration number, a teacher id or empty", [...numbers, "234567", "00204417", ""], false],
-])("isPersonalTerm gives the right answer for %s", (_what, terms, isPersonal) => {
+])("isPersonalTerm gives the expected answer for %s", (_what, terms, isPersonal) => {
   expect(terms.filter((term) => isPersonalTerm(term) !== isPersonal)).toEqual([]);
-  if (terms === inGroups) expect(new Set(terms.map(termKindOf))).toEqual(new Set(["elevenDigits"]));
+  if (terms === inGroups) expect(new Set(terms.map(searchTermKindOf))).toEqual(new Set(["elevenDigits"]));
 });
 
 test("every search term with a NIN, e-mail or phone key counts towards the rate limit of personal terms", () => {
@@ -213,6 +213,6 @@ test.each([
 test.each([
   "TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "LO/L/IL/000001", "Adaeze Obi", "1001",
   "TR/2019/LA",
-])("there is no guess of another registration number for %s", (term) => {
+])("guessRegNo has no guess for the registration number %s", (term) => {
   expect(guessRegNo(term)).toBeNull();
 });

@@ -28,7 +28,7 @@ describeDrivers("answered calls", (_kind, database) => {
     return Object.fromEntries(own.map(({ kind, used }) => [kind, used]));
   };
 
-  test("calls of one partner in one transaction are each charged, and each sees the charges before it", async () => {
+  test("each call of a partner in one transaction is charged, and sees the charges of the earlier calls", async () => {
     const { attestations, quotaStore, settings } = stores();
     const revision = await settings.revision();
     const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
@@ -51,7 +51,7 @@ describeDrivers("answered calls", (_kind, database) => {
     for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
   });
 
-  test("a call authenticated under an older revision is refused and costs nothing, and other calls of its transaction succeed", async () => {
+  test("a call authenticated under an older revision is refused and costs nothing, and the other calls of the same transaction succeed", async () => {
     const { attestations, settings } = stores();
     const revision = await settings.revision();
     const [old, good] = [anAttestation(100, { partnerId: "old" }), anAttestation(101, { partnerId: "good" })];

@@ -11,7 +11,7 @@ const record = (disk: ReturnType<typeof createDiskMonitor>, by: Record) =>
   disk.watch({ record: by } as AttestationStore).record({} as never);
 const refuse = () => Promise.reject(new TvsError("STORE_FULL", "the disk is full"));
 
-test("a disk that refused evidence counts as refusing until a probe succeeds or an attestation is stored", () =>
+test("the monitor reports a disk that refused evidence as refusing until a probe succeeds or an attestation is stored", () =>
   withStores(async ({ driver }) => {
     const disk = createDiskMonitor(driver);
     for (const end of [disk.probe, () => record(disk, async () => ({}) as never)]) {
@@ -22,7 +22,7 @@ test("a disk that refused evidence counts as refusing until a probe succeeds or 
     }
   }));
 
-test("a refusal by the disk during a probe still counts after the probe succeeds", () =>
+test("the monitor reports a disk that refused evidence during a probe as refusing, even if the probe succeeds", () =>
   withStores(async ({ driver }) => {
     let batches = 0;
     const disk = createDiskMonitor({
