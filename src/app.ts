@@ -46,7 +46,7 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
   };
 }
 
-/** The header's value: one year (RFC 6797), because some partners call once a year. A proxy that ends TLS adds its own. */
+/** The value of `Strict-Transport-Security`: one year, because some partners call once a year (RFC 6797). */
 const strictTransport = "max-age=31536000";
 
 function createApiDependencies(service: Service, options: AppOptions): ApiDependencies {
@@ -62,7 +62,7 @@ function createApiDependencies(service: Service, options: AppOptions): ApiDepend
   };
 }
 
-/** The headers that a script of another site may read (CORS). Refusals have most of them. */
+/** The headers that scripts of other sites may read (CORS). Refusals have most of these headers. */
 const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
 const answerPreflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"] });
 

@@ -53,7 +53,7 @@ export function readCommandConfig(options: CommandLineOptions, environment: Envi
     accessLogFile: serviceFileOf("access.log", { dataDir, database, sandbox }),
     /** The path of Intel's crypto_mb library; if undefined, the folders of Linux distributions are searched. */
     cryptoMbFile: cryptoMb === undefined ? undefined : resolve(cryptoMb),
-    /** The operator's name, and the option or variable that has the name; undefined if none has one. */
+    /** The operator's name, and the option or variable that names the operator; undefined if none does. */
     operator: findOperator(options, environment),
   });
 }
@@ -169,7 +169,7 @@ export function consolePortPathOf(config: Pick<Config, "dataDir" | "database" | 
 
 type Location = { readonly dataDir: string; readonly database: DatabaseAddress; readonly sandbox: boolean };
 
-/** Returns the path of a file of one service. Its name begins with the database's, because databases may share a folder. */
+/** Returns the path of a service's file. The file's name begins with the database's name: databases may share a folder. */
 function serviceFileOf(name: string, { dataDir, database, sandbox }: Location): string {
   const file = database.kind === "file" ? basename(database.file) : defaultFile(sandbox);
   const prefix = file.replace(/\.db$/, "");

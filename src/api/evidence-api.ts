@@ -12,11 +12,11 @@ import type { PublicDocument } from "./public-document.ts";
 import { publicDocument, publicKeyCacheControl, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** For the newest checkpoint. Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
+/** `Cache-Control` of the newest checkpoint. Five seconds are safe: a new checkpoint is signed only every 30 seconds. */
 const checkpointCacheControl = "public, max-age=5";
-/** For inclusion proofs, which stay valid: a leaf keeps its index, and the response contains the checkpoint of the tree. */
+/** `Cache-Control` of inclusion proofs. They stay valid: a leaf keeps its index, and the answer has the checkpoint. */
 const immutableCacheControl = "public, max-age=31536000, immutable";
-/** For consistency proofs, which caches must revalidate: after a restore, a new log may have other trees of the same sizes. */
+/** `Cache-Control` of consistency proofs. Caches must ask again: a restored register's log may have other trees. */
 const revalidateCacheControl = "public, no-cache";
 
 const evidenceOf = (c: HonoContext) => c.get("parts").evidence;

@@ -21,8 +21,8 @@ import type { ApiHandler, HonoContext } from "./public-api.ts";
 type SelfServiceHandler = (call: AuthorizedCall, service: Service) => Promise<Response>;
 
 /**
- * Makes a handler that checks in this order: credential (401), minute quota (429), body (413, 400). The charge is committed
- * before `handle` runs, so that `handle` reads every commit that an earlier response to this partner has shown.
+ * Makes a handler that checks in this order: credential (401), minute quota (429), body (413, 400). The charge is
+ * committed before `handle` runs, so `handle` reads at least the data that earlier responses to this partner showed.
  */
 function createHandler(handle: SelfServiceHandler): ApiHandler {
   return createPartnerHandler(null, async (call) =>
@@ -146,7 +146,7 @@ const listWatched: SelfServiceHandler = ({ c, authenticated }, { self: own }) =>
   });
 };
 
-/** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */
+/** Changes the partner's watch list. @throws ConflictError if the configuration is newer than the snapshot */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
   return changeWatchList(own.watches, authenticated.partner, changed, snapshot.revision);
 }

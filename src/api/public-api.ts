@@ -81,15 +81,15 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
   return ({ env, req }: RequestSource) => {
     const keys = deriveRateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
     return {
-      /** Counts a lookup, whatever its term is. */
+      /** Counts a lookup against the full limit, whatever its search term is. */
       lookup: () => limit.lookup(keys),
-      /** Counts the lookup against the lower limit of NINs, e-mails and phones. @returns null for any other term */
+      /** Counts a lookup against the lower limit of NINs, e-mails and phones. @returns null if the term is none of these */
       term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };
 }
 
-/** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
+/** The ECMAScript module that partners import; the partners' npm package contains the same file (decision D14.1). */
 const loadModule = () => import("./verify.bundle.js", { with: { type: "text" } });
 const moduleCode = serveFile("text/javascript", loadModule);
 

@@ -58,7 +58,7 @@ function membersIn(identifier: unknown): readonly string[] | null {
   return identifierMembers.filter((name) => Object.hasOwn(identifier, name));
 }
 
-/** Makes the message for an identifier with none or several of the members. For `reg_no` it suggests `regNo`. */
+/** Makes the message for an identifier with none or several of regNo, tId and nin. For `reg_no` it suggests `regNo`. */
 function exactlyOneOf(identifier: unknown): string {
   const fold = (name: string) => name.replace(/[-_]/g, "").toLowerCase();
   const given = new Set(Object.keys(identifier as object).map(fold));

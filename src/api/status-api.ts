@@ -68,7 +68,7 @@ function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
   return new Map(tokens.map(([uri, token]) => [uri, publicDocument(token, "application/statuslist+jwt")]));
 }
 
-/** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
+/** Makes the handler that sends one document. Caches may keep the document for the `ttl` of a status list. */
 function createDocumentHandler(
   find: (documents: StatusListDocuments, c: HonoContext) => Promise<PublicDocument>,
 ): ApiHandler {

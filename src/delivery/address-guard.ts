@@ -121,8 +121,8 @@ export function hostOfUrl(url: URL): string {
 }
 
 /**
- * Checks an endpoint's URL and all IP addresses of its host, and refuses the endpoint if one address is not public. This
- * is done when an endpoint is saved, and before each attempt. The attempt connects to a returned address, so a later
+ * Checks an endpoint's URL and all IP addresses of its host, and refuses the endpoint if one address is not public. The
+ * check runs when an endpoint is saved, and before each attempt. The attempt connects to a returned address, so a later
  * change of the DNS has no effect on the attempt.
  * @throws EndpointError with the reason, which is `HOST_UNRESOLVED` if the name has no address
  */
@@ -136,7 +136,7 @@ export async function resolveEndpoint(endpoint: string | URL, options: ResolveOp
 
 async function resolveHost(host: string, options: ResolveOptions): Promise<string[]> {
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
-  // The system's resolver has no time limit.
+  // The system's resolver has no time limit of its own.
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
   const found = await withTimeout(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;

@@ -68,7 +68,7 @@ function readResponse(request: ClientRequest) {
     const refusal = errorOfStatus(status);
     response.on("error", (error) => settle(errorOfPhase(phase, error)));
     if (refusal !== null) return fail(refusal, response);
-    // Each pair of name and value has a colon, a space and a line end.
+    // Two bytes follow each name (colon and space) and each value (line end).
     const headerBytes = response.rawHeaders.reduce((total, text) => total + text.length + 2, 0);
     readBody(response, maxResponseBytes - headerBytes);
   });
@@ -181,7 +181,7 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
     return { status, error, retryAfterSeconds, durationMs };
   }
 
-  /** Closes all connections. Called after the sender has closed, because this cuts off attempts under way. */
+  /** Closes all connections, which cuts off attempts under way. To be called after the sender has closed. */
   function close(): void {
     for (const agents of [kept, single]) for (const agent of [agents.http, agents.https]) agent.destroy();
   }
@@ -189,7 +189,7 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
   return { deliver, close };
 }
 
-/** Repeats the address guard's rule, for a caller without the guard. A name, which would be resolved again, is refused. */
+/** Repeats the address guard's check, for callers without the guard. A host name is refused: it would be resolved again. */
 function isAddressRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
   if (isIP(address) === 0) return true;
   return !allowPrivate && (url.protocol !== "https:" || nonPublicRangeOf(address) !== null);
@@ -231,7 +231,7 @@ function send({ url, address, headers, body }: WebhookRequest, agents: Agents) {
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, Host: url.host, "Content-Length": bytes.length },
     maxHeaderSize: maxResponseBytes,
-    // A TLS server name is never an IP address (RFC 6066, 3). Without one, the certificate is checked against `host`.
+    // A TLS server name is never an IP address (RFC 6066, 3). The certificate is then checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };
   const request = isSecure

@@ -1,4 +1,4 @@
-/** Recognises requests from this machine: only they may see the console and the API key of a sandbox's demo partner. */
+/** Recognises requests from this machine: only these may see the console and the API key of a sandbox's demo partner. */
 
 import type { RequestSource } from "./context.ts";
 

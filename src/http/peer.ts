@@ -25,7 +25,7 @@ export function parseClientCertHeader(value: string | null | undefined): Present
   const base64 = byteSequence.exec(value?.trim() ?? "")?.[1];
   if (base64 === undefined || base64.length > (maxCertificateBytes / 3) * 4) return null;
   const der = Buffer.from(base64, "base64");
-  // Refuses base64 whose unused last bits are not 0: it would be a second text of the same certificate.
+  // Refuses base64 whose unused last bits are not 0: such base64 would be a second text of the same certificate.
   return der.toString("base64") === base64 ? parseCertificate(der) : null;
 }
 

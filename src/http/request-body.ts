@@ -94,7 +94,7 @@ const notJson = () => invalid("the body must be JSON in UTF-8");
 
 const codesByMessage = new Map<string, ApiErrorCode>();
 
-/** Registers the error code of a schema's message. Without this, the code is REQUEST_INVALID. @returns the message */
+/** Registers the error code of a schema's message. An unregistered message has REQUEST_INVALID. @returns the message */
 export function registerMessageCode(code: ApiErrorCode, message: string): string {
   codesByMessage.set(message, code);
   return message;

@@ -20,7 +20,7 @@ export type HttpApp = {
 };
 
 export type ServerLimits = TlsLimits & {
-  /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before the service. */
+  /** The longest time without data. A load balancer closes idle connections after 60 s, and must close them first. */
   readonly idleTimeoutMs: number;
   /** The longest time that `close` waits for requests in flight. */
   readonly drainTimeoutMs: number;

@@ -16,7 +16,7 @@ export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
   /** `auto` chooses OpenSSL, with crypto_mb for groups, or WebCrypto if OpenSSL fails its test or is slower. */
   readonly engine: SigningEngineChoice;
-  /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
+  /** The path of Intel's crypto_mb library. If undefined, the folders of Linux distributions are searched. */
   readonly cryptoMbFile?: string | undefined;
   /** The signer threads; unused if WebCrypto signs, which has the runtime's own threads. */
   readonly threads?: Pick<SignerThreadOptions, "count" | "start" | "clock">;
@@ -76,7 +76,7 @@ export async function openSigner(options: SignerOptions) {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why `auto` chose WebCrypto instead of OpenSSL; null if it did not. */
     reason,
-    /** Whether `auto` chose OpenSSL, although this processor could make eight signatures together with crypto_mb. */
+    /** True if `auto` chose OpenSSL, although this processor could make eight signatures together with crypto_mb. */
     lacksCryptoMb:
       engine.name === "openssl" &&
       options.engine === "auto" &&
@@ -99,7 +99,7 @@ export async function openSigner(options: SignerOptions) {
   };
 }
 
-/** Makes helpers for a queue. By each of them, WebCrypto makes one signature at a time. */
+/** Makes helpers for a queue. Through each helper, WebCrypto makes one signature at a time. */
 function runtimeHelpers(engine: Engine): SigningHelper[] {
   const cores = availableParallelism();
   let underWay = 0;

@@ -12,7 +12,7 @@ import type { SignedGroup, SigningHelper } from "./queue.ts";
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
 
-/** A message to a signer thread, which answers each `sign`, in their order, with a {@link SignerReply}. */
+/** A message to a signer thread. The thread answers each `sign`, in order, with a {@link SignerReply}. */
 type SignerRequest =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
@@ -35,7 +35,7 @@ export type SignerThreadOptions = {
 
 /** The groups that a thread has at a time. Two wait, so that the thread signs while a commit blocks the main thread. */
 const groupsOfThread = 3;
-/** The pause between a thread's death and its next start, in milliseconds, because each start may fail. */
+/** The pause between a thread's death and its next start, in milliseconds: a start that fails is not repeated quickly. */
 const restartMs = 1_000;
 
 /**
@@ -140,7 +140,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   };
 }
 
-/** Cuts an array into parts of `size` bytes. To copy eight arrays between threads would take twice as long. */
+/** Cuts an array into parts of `size` bytes. Eight separate arrays would take twice as long to copy between threads. */
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }

@@ -16,16 +16,16 @@ import { formatKeyForJson, isShownSql, teacherKeyColumns, uniqueKeyKinds } from 
  * and writes the calls whose preconditions all hold. No other process can write in between (decision D4.8).
  */
 
-/** Stored values that decide a group's preconditions. {@link checkCallPreconditions} adds each call that it accepts. */
+/** Stored values that decide a group's preconditions. {@link checkCallPreconditions} adds each accepted call to them. */
 export type PreconditionValues = {
   readonly revision: number;
   /** The stored versions of the teachers' records that the calls read, by the teacher's id. */
   readonly versions: ReadonlyMap<number, number>;
-  /** The keys under which a call found no teacher although a teacher now has them, as {@link keyName} writes them. */
+  /** The lookup keys of teachers under which a call found nobody, as {@link keyName} writes them. */
   readonly taken: ReadonlySet<string>;
   /** When the answer of each idempotency key was stored (ms since the epoch), by the key's id in hex. */
   readonly answeredAt: Map<string, number>;
-  /** The calls charged to each quota window, by {@link windowName}. */
+  /** The number of calls charged to each quota window, by {@link windowName}. */
   readonly used: Map<string, number>;
 };
 
@@ -68,7 +68,7 @@ export function checkCallPreconditions(
   return null;
 }
 
-/** Whether the quota window has room for the call's charge. A charge of 0 needs no room. */
+/** Returns true if the quota window has room for the call's charge. A charge of 0 needs no room. */
 function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: PreconditionValues): boolean {
   const cost = costOf(charge, kind);
   return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
@@ -83,12 +83,12 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 export const callWriter = makeCallWriter(callPreconditions);
 
-/** Makes the writer of groups of calls. It returns for each call the use of its quota windows; null if not stored. */
+/** Makes the writer of groups of calls. It returns each call's use of its quota windows; null for a call not stored. */
 export function makeCallWriter(
   required: Partial<typeof callPreconditions>,
 ): GroupWriter<CallCommit, CallsUsed | null> {
   return {
-    // An attestation is stored as one large row, a person of a statement as two small rows.
+    // An attestation is stored as one large row, and a person of a statement as two small rows.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);

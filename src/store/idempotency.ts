@@ -9,7 +9,7 @@ export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
   VALUES (?, ?, ?, ?, ?, ?)`;
 
-/** Makes the INSERT of an answer. It replaces an expired or compromised one. @param kid the answer's signing key */
+/** Makes the INSERT of an answer. An expired answer or one of a compromised key is replaced. @param kid the signing key */
 export function makeAnswerInsert(record: IdempotencyRecord, kid: string): SqlStatement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };

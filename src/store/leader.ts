@@ -20,7 +20,7 @@ export async function readDatabaseClock(driver: Driver): Promise<number | null> 
 /** Creates the store of the leader's lease. The nodes of a libSQL server compete for the lease (decision D12.2). */
 export function createLeaderStore(driver: Driver) {
   return {
-    /** Whether a node has the lease now. */
+    /** Returns true if a node has the lease now. */
     isHeld: () => hasLeader((sql) => driver.query(sql)),
     /**
      * Acquires or renews the lease.
@@ -43,13 +43,13 @@ export function createLeaderStore(driver: Driver) {
   };
 }
 
-/** Whether a node has the lease, and so uses the database. A database without the table `leader` has no leader. */
+/** Returns true if a node has the lease, and so uses the database. Without the table `leader` there is no leader. */
 export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
   if ((await query(leaderTable)).length === 0) return false;
   return (await query(select)).some(isCurrent);
 }
 
-/** Whether a lease is valid. If more than {@link leaseMs} is left, it is not: the database's clock has gone back. */
+/** Returns true if a lease is valid. It is not if more than {@link leaseMs} is left: the database's clock was set back. */
 function isCurrent(row: Row): boolean {
   const leftMs = integer(row, "expires_at") - integer(row, "now");
   return leftMs >= 0 && leftMs <= leaseMs;

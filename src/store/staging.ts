@@ -53,7 +53,7 @@ let opened = 0;
 export type ImportStaging = Awaited<ReturnType<typeof openImportStaging>>;
 
 /**
- * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and
+ * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory. It
  * is deleted while it is open. It contains names and blind indexes, never a NIN, e-mail address or phone number.
  * @throws TvsError STORE_*
  */

@@ -95,7 +95,7 @@ export function licenseStatusSql(today: `?${number}`): string {
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
 }
 
-/** SQL conditions for the domain's `isDueByCalendar`: a licence has ended, or has begun. Each has its own index. */
+/** SQL conditions: a licence has ended, or has begun, by the calendar, without an event yet. Each has its own index. */
 export const licenseEndedSql = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const licenseBegunSql = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShownSql} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

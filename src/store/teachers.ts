@@ -23,8 +23,8 @@ import {
 import { applyWrites, readHistoryEntry } from "./teacher-writes.ts";
 
 /**
- * SQL condition: an import has finished, or the register was filled without an import. Once true, it stays true,
- * because teachers and finished imports are never deleted.
+ * SQL condition: an import has finished, or the register was filled without an import. A condition that was true stays
+ * true, because teachers and finished imports are never deleted.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
@@ -93,7 +93,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
     const { teachers, isEmpty } = await findMany(driver, keys, lookupsOfShown);
     return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
-  // The lookups of one turn of the event loop share a query, which costs a third less. Nothing is cached.
+  // The lookups of one turn of the event loop share a query; single queries would cost half more. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const inOneTurn = new DataLoader<TeacherKey, Teacher | null>(findAll, inTurns);
   const find = (key: TeacherKey) => inOneTurn.load(key);
@@ -151,7 +151,7 @@ export function createImportTeacherReader(driver: Pick<Driver, "query">) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
     },
-    /** Whether an import has finished. Before that, no lookup may answer "not found". */
+    /** Returns true if an import has finished. Before that, no lookup may answer "not found". */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
       return integer(row, "is_loaded") === 1;
@@ -195,7 +195,7 @@ const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM
 
 const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
-/** SQL for a piece of a list. The index alone gives the next teachers after a registration number. */
+/** SQL for a piece of a list. The next teachers after a registration number are found in the index alone. */
 const selectPiece = `WITH piece AS MATERIALIZED (
     SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2),
   found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)

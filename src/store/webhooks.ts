@@ -111,7 +111,7 @@ async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string)
   return row === undefined ? null : webhookEndpoint(row);
 }
 
-/** Whether an endpoint is neither disabled nor failing. Then setting the same URL changes nothing. */
+/** Returns true if an endpoint is neither disabled nor failing. Then setting the same URL changes nothing. */
 function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
   return disabledAt === null && failingSince === null && lastError === null;
 }

@@ -97,7 +97,7 @@ test("a request for leases excludes each leased delivery until its attempt is re
   expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
 });
 
-test("leases are requested only for endpoints with due deliveries, and not again after less than half was leased", () => {
+test("leases are requested only for endpoints with due deliveries, until a request leases less than half of its limit", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
   expect(queues.wants()).toEqual([]);

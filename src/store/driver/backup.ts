@@ -43,7 +43,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   }
 }
 
-/** Whether a path is a regular file, not a link, that begins with SQLite's header. */
+/** Returns true if a path is a regular file, not a link, and begins with SQLite's header. */
 export const hasSqliteHeader = (file: string) =>
   lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
@@ -63,7 +63,7 @@ export async function inspectBackup(file: string, name = file) {
   }
   return readFrozenFile(file, async (all) => {
     try {
-      // The schema is compared first, because integrity_check evaluates its expressions, perhaps a stranger's.
+      // The schema is compared first: integrity_check evaluates its expressions, which a stranger may have written.
       const found = await inspectSchema(all);
       if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
       if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
@@ -87,7 +87,7 @@ function damage(message: string): string {
 
 export type SqlRunner = (sql: string) => Row[];
 
-/** Reads a database file that no process changes. SQLite then makes no files, takes no lock and replays no journal. */
+/** Reads a database file that no process changes, so SQLite makes no files, takes no lock and replays no journal. */
 export async function readFrozenFile<T>(file: string, read: (all: SqlRunner) => T | Promise<T>): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNativeDatabase(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
@@ -139,7 +139,7 @@ export async function hashFile(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Gives a backup's path from the path of its partial file, journal or lock. @returns null for other files */
+/** Returns a backup's path for the path of its partial file, journal or lock. @returns null for other files */
 export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
@@ -171,7 +171,7 @@ export async function lockPartialFile(file: string) {
   };
 }
 
-/** Locks a file that each holder of the lock deletes. If the locked file was deleted already, a new file is locked. */
+/** Locks the file at `path`. Its holder deletes the file before unlocking; a process that waited then locks a new file. */
 async function lockNamed(file: string, path: string): Promise<{ close(): void }> {
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {

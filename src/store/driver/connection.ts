@@ -82,7 +82,7 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. All its calls need the same number of values: missing ones would be an earlier call's. */
+    /** Runs one statement. All its calls need the same number of values: a missing one would be that of an earlier call. */
     all(sql: string, args: readonly SqlValue[] = []): Row[] {
       const values = args.map(makeBindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
@@ -110,7 +110,7 @@ export async function openConnection(file: string) {
   };
 }
 
-/** Repeats `run` while another process holds a lock. Between two attempts the event loop is free. */
+/** Repeats `run` while another process holds a lock. Between two attempts the event loop does other work. */
 export async function retryWhileLocked<T>(run: () => T | Promise<T>, waitMs: number): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {

@@ -12,7 +12,7 @@ export type Transaction = {
   query(sql: string, args?: readonly SqlValue[]): Promise<Row[]>;
   /** Runs statements in order; over a server, in one request. @returns the rows of each statement */
   batch(statements: readonly SqlStatement[]): Promise<Row[][]>;
-  /** Runs the last statements. A server commits in the same request, so `work` must not throw after this. */
+  /** Runs the last statements. A server commits in the same request, so `work` must not throw after `finish`. */
   finish(statements: readonly SqlStatement[]): Promise<Row[][]>;
 };
 
@@ -31,9 +31,9 @@ export type Driver = {
   batch(statements: readonly SqlStatement[], waitMs?: number): Promise<Row[][]>;
   /** Copies the database into a new file, as it is at one moment. */
   copyTo(file: string): Promise<void>;
-  /** Makes this process the only `tvs serve` of a file. @returns false for a server @throws TvsError DATABASE_IN_USE */
+  /** Makes this process a database file's only `tvs serve`. @returns false for a server @throws TvsError DATABASE_IN_USE */
   lockService(): Promise<boolean>;
-  /** Whether a `tvs serve`, in this process or another, uses the database now. */
+  /** Returns true if a `tvs serve`, in this process or another, uses the database now. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };

@@ -39,7 +39,7 @@ export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /** Checks both files. Without the lock file a second service could start. With a moved database every call fails. */
+  /** Checks that database and lock file were not moved: otherwise a second service could start, or all calls would fail. */
   function watchFiles(requireSameLock: FileWatch): void {
     try {
       requireSameFile();
@@ -130,7 +130,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
       const begun = () => retryWhileLocked(begin, deadlineMs - performance.now());
       return inTurn(() => begun().then(() => transact(work)));
     },
-    /** Reads while no transaction is open, because the connection would also return its uncommitted rows. */
+    /** Reads while no transaction is open, because the connection would also return the transaction's uncommitted rows. */
     async read<R>(run: () => R): Promise<R> {
       const readCommitted = async () => {
         while (open !== undefined) await open.promise;

@@ -20,7 +20,7 @@ export type RestoreOptions = {
   readonly facts: BackupFacts;
   readonly target: string;
   readonly force: boolean;
-  /** Changes the copy before it replaces the database, so that no reader sees it without these changes. */
+  /** Changes the copy before the copy replaces the database, so that no process reads the unchanged copy. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
   /** The suffix of the name under which the old database is kept. */
   readonly stamp: string;
@@ -30,9 +30,9 @@ export type RestoreResult = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
  * Replaces a database that no service uses by a backup. The copy is written and flushed under another name. Then one
- * rename replaces the old file, so a kill leaves either database whole.
- * @returns `replaced`, the old database's new path, and `undone`, what the restored one lacks; null if none or
- *   unreadable
+ * rename replaces the old file, so after a kill the path has the whole old database or the whole copy.
+ * @returns `replaced`, the old database's new path, null without one; `undone`, what the copy lacks, null if the old
+ *   database is missing or unreadable
  * @throws TvsError REFUSED if there is a database and no `force`, DATABASE_IN_USE, INPUT_UNREADABLE if the backup
  *   cannot be read or has changed since it was inspected, STORE_*
  */

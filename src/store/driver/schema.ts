@@ -47,7 +47,7 @@ export async function readSchema(driver: Driver, all = steps): Promise<number> {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** Whether a register is complete, by its signing keys, which are made last. */
+/** Returns true if a register is complete: it has signing keys, which are stored last. */
 export async function hasCompleteRegister(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;

@@ -73,7 +73,7 @@ const maxTogether = 128;
 
 /**
  * Queues reads while a request is under way, because a request with one read costs the server as much as one with many.
- * A read is sent after its call, so it shows all commits before the call. Its time limit counts from the call (D12.3).
+ * A read is sent after its call, so it shows all commits before the call. The time limit counts from the call (D12.3).
  */
 function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
   type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
@@ -131,7 +131,7 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = tvsErrorOf(error);
-      // Only errors of the server are retried. `tvsErrorOf` makes a new error of those and returns our own unchanged.
+      // Only a server's error is retried. `tvsErrorOf` makes a new error of it, and returns an error of ours unchanged.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }

@@ -80,7 +80,7 @@ export async function createServerRequests({ url, token }: LibsqlServerAddress) 
   };
 }
 
-/** `waitMs`: the longest wait for the server, in milliseconds. `isOver`: whether the caller has stopped waiting. */
+/** `waitMs`: the longest wait for the server, in ms. `isOver` returns true once the caller has stopped waiting. */
 type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
 /** Runs independent statements in one request. @throws the connection's errors */
@@ -90,7 +90,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One failed statement fails the request. Then each is sent alone, which costs the server five times as much.
+    // One failed statement fails the whole request. Each is then sent alone, which costs the server five times as much.
     if (isRefusedStatement(error)) return alone();
     throw error;
   }

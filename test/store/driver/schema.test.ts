@@ -26,7 +26,7 @@ const numbers = async (driver: Driver) =>
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
-    test("the schema is made in an empty database, and hasCompleteRegister makes nothing", () =>
+    test("applySchema makes the schema in an empty database, and hasCompleteRegister does not", () =>
       withDatabase(kind, async (driver) => {
         expect(await hasCompleteRegister(driver)).toBe(false);
         expect(await readSchema(driver)).toBe(0);
