@@ -159,7 +159,7 @@ function masterKeyPathOf(dataDir: string, database: DatabaseAddress, sandbox: bo
 }
 
 /** Returns the path of the evidence log's pinned checkpoint, beside the master key (decision D13.3). */
-export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
+export function pinnedCheckpointPathOf({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 

@@ -12,7 +12,7 @@ import type { HonoEnv } from "./context.ts";
 const maxBodyBytes = 256 * 1024;
 
 /** A body above `maxBodyBytes` is read up to this size before it is refused; Bun itself refuses a larger one. */
-export const maxReadBytes = 1024 * 1024;
+export const maxReadBodyBytes = 1024 * 1024;
 
 /** The largest body of an HTML form, in bytes: our forms have one or two fields. */
 const maxFormBytes = 16 * 1024;
@@ -54,13 +54,13 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
 /** Reads a body of unknown or excessive length to its end, because a caller that is still sending can miss the answer. */
 async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
-  if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
+  if (Number(headers.get("Content-Length")) > maxReadBodyBytes) throw tooLarge();
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of body ?? []) {
     bytes += part.length;
     if (bytes <= maxBytes) parts.push(part);
-    else if (bytes > maxReadBytes) break;
+    else if (bytes > maxReadBodyBytes) break;
   }
   if (bytes > maxBytes) throw tooLarge();
   return Buffer.concat(parts);

@@ -10,7 +10,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
 import { createNetworkMatcher } from "./peer.ts";
 import { buildFailureHeaders } from "./problem.ts";
-import { maxReadBytes } from "./request-body.ts";
+import { maxReadBodyBytes } from "./request-body.ts";
 import type { TlsClientsByPort, TlsCredentials, TlsLimits, TlsTerminatorOptions } from "./tls.ts";
 import { listenOnPort, loopbackHost, openTlsTerminator } from "./tls.ts";
 
@@ -158,7 +158,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
     hostname: host,
     port,
     idleTimeout: Math.ceil(idleTimeoutMs / 1000),
-    maxRequestBodySize: maxReadBytes,
+    maxRequestBodySize: maxReadBodyBytes,
     development: false,
     async fetch(request: Request, server) {
       const { url } = request;

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { type CLibrary, findCLibrary, makeFixedBytes, openCLibrary, type Pointer } from "../foreign.ts";
-import { hashBytes } from "./engine.ts";
+import { hashLength } from "./engine.ts";
 
 /** How many signatures one call of crypto_mb makes. A call takes the same time if it makes fewer. */
 export const laneCount = 8;
@@ -131,7 +131,7 @@ function createEightfoldKey(
      */
     sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
       // An unused lane signs the hash of an earlier call again, and its signature is dropped.
-      for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashBytes);
+      for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashLength);
       const isRight = compute();
       const made = hashes.map((_, lane) => signatures.slice(lane * bytes, (lane + 1) * bytes));
       overwrite([signatures, recovered, scratch]);
@@ -151,7 +151,7 @@ function paddedMessages(bytes: number): Uint8Array<ArrayBuffer> {
   const messages = makeFixedBytes(laneCount * bytes).fill(0xff);
   for (let start = 0; start < messages.length; start += bytes) {
     messages.set([0, 1], start);
-    messages.set(digestInfo, start + bytes - hashBytes - digestInfo.length);
+    messages.set(digestInfo, start + bytes - hashLength - digestInfo.length);
   }
   return messages;
 }

@@ -3,7 +3,7 @@ import { TvsError } from "../domain/errors.ts";
 import { findCLibrary, makeFixedBytes, openCLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
 import { type CryptoMb, type CryptoMbKey, laneCount, openCryptoMb } from "./crypto-mb.ts";
-import { copyTestKey, type HashSigner, hashBytes, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
+import { copyTestKey, type HashSigner, hashLength, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
 import { minGroupSize } from "./queue.ts";
 
 export type OpensslOptions = {
@@ -148,7 +148,7 @@ export async function openLibcrypto(file: string) {
   const version = openssl.OpenSSL_version_num() >>> 0;
   if (version >>> 28 !== 3) throw new Error("libcrypto is not version 3");
   const sha256 = openssl.EVP_sha256();
-  const [digest, output] = [makeFixedBytes(hashBytes), makeFixedBytes(outputBytes)];
+  const [digest, output] = [makeFixedBytes(hashLength), makeFixedBytes(outputBytes)];
   const length = new BigUint64Array(new ArrayBuffer(BigUint64Array.BYTES_PER_ELEMENT));
   const [from, to, toLength] = [addressOf(digest), addressOf(output), addressOf(length)];
 

@@ -5,7 +5,7 @@ import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
 import { concatenateBytes } from "../partner/bytes.ts";
 import { laneCount } from "./crypto-mb.ts";
-import { hashBytes, type SigningInput } from "./engine.ts";
+import { hashLength, type SigningInput } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { SignedGroup, SigningHelper } from "./queue.ts";
 
@@ -157,7 +157,7 @@ export async function runSignerThread(data: OpensslOptions): Promise<void> {
     if (order.kind === "load") return void engine.load(order.kid, order.pkcs8);
     if (order.kind === "keep") return engine.keep(order.kids);
     const startedAt = performance.now();
-    const messages = cut(order.hashes, hashBytes).map((hash) => ({ hash }));
+    const messages = cut(order.hashes, hashLength).map((hash) => ({ hash }));
     const made = engine.sign(order.kid, messages);
     reply({ signatures: concatenateBytes(made), signatureMs: (performance.now() - startedAt) / made.length });
   });

@@ -7,9 +7,9 @@ import type { GroupWriter } from "./driver/commits.ts";
 import { bind, type Row, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
-import { isCompromisedSql, makeAnswerInsert } from "./idempotency.ts";
+import { hasCompromisedKeySql, makeAnswerInsert } from "./idempotency.ts";
 import { selectRevisionSql } from "./settings.ts";
-import { formatKeyForJson, isShownSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
+import { formatKeyForJson, isNotHiddenSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
 
 /**
  * Stores answered calls in groups. One transaction reads the values that the preconditions need, decides on each call,
@@ -113,12 +113,12 @@ const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_
   FROM json_each(?) AS one CROSS JOIN quota_windows AS used ON partner_id = one.value ->> 0
     AND used.kind = one.value ->> 1 AND starts_at = one.value ->> 2`;
 const readAnswered = `SELECT json_group_array(json_array(lower(hex(id)), created_at)) AS found FROM idempotency
-  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromisedSql}`;
+  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${hasCompromisedKeySql}`;
 const readTaken = (
   by: UniqueKey["by"],
 ) => `SELECT json_group_array(json_array('${by} ' || one.value, 1)) AS found
   FROM json_each(?) AS one CROSS JOIN teachers
-    ON ${teacherKeyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
+    ON ${teacherKeyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isNotHiddenSql}`;
 
 /** Reads the values that decide a group's preconditions, in one batch. */
 async function readCurrent(tx: Transaction, calls: readonly CallCommit[]): Promise<PreconditionValues> {

@@ -3,7 +3,7 @@ import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, json, rowReader, text } from "./driver/rows.ts";
 
 /** SQL condition: the stored answer's signing key is compromised. The answer then counts as not stored. */
-export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
+export const hasCompromisedKeySql = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
@@ -23,7 +23,7 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(driver: Driver) {
   return {
     async find(id: Uint8Array) {
-      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromisedSql}`;
+      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${hasCompromisedKeySql}`;
       const [row] = await driver.query(sql, [id]);
       return row === undefined ? null : storedRecord(row);
     },

@@ -3,7 +3,7 @@ import type { Driver, Row, Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /** The length of the leader's lease, in ms. If the leader is killed, another node leads within this time. */
-export const leaseMs = 15_000;
+export const leaderLeaseMs = 15_000;
 
 /** SQL for the time of the database's clock, in ms since the epoch. The clocks of the nodes may differ. */
 const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
@@ -33,7 +33,7 @@ export function createLeaderStore(driver: Driver) {
         if (row !== undefined && text(row, "holder") !== holder && isCurrent(row)) return false;
         const sql = `INSERT INTO leader (id, holder, expires_at) VALUES (1, ?1, ${databaseNow} + ?2)
           ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`;
-        await tx.finish([{ sql, args: [holder, leaseMs] }]);
+        await tx.finish([{ sql, args: [holder, leaderLeaseMs] }]);
         return true;
       }),
     /** Releases the lease. */
@@ -49,10 +49,10 @@ export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise
   return (await query(select)).some(isCurrent);
 }
 
-/** Returns true if a lease is valid. It is not if more than {@link leaseMs} is left: the database's clock was set back. */
+/** Returns true if a lease is valid. It is not if more than {@link leaderLeaseMs} is left: the database's clock was set back. */
 function isCurrent(row: Row): boolean {
   const leftMs = integer(row, "expires_at") - integer(row, "now");
-  return leftMs >= 0 && leftMs <= leaseMs;
+  return leftMs >= 0 && leftMs <= leaderLeaseMs;
 }
 
 /**

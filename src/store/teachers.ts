@@ -10,7 +10,7 @@ import { integer, rowReader, text, textOrNull } from "./driver/rows.ts";
 import {
   byteColumns,
   formatKeyForJson,
-  isShownSql,
+  isNotHiddenSql,
   licenseBegunSql,
   licenseEndedSql,
   licenseStatusSql,
@@ -45,7 +45,7 @@ const lookups = (condition: string) =>
     const pair = `'[' || (asked.value ->> 0) || ',' || (SELECT ${jsonArray("teacher")} FROM (${found})) || ']'`;
     return `SELECT (SELECT ${jsonArray(pair)} FROM json_each(?) AS asked) AS teachers, (${isLoaded}) AS is_loaded`;
   });
-const lookupsOfShown = lookups(isShownSql);
+const lookupsOfShown = lookups(isNotHiddenSql);
 const lookupsOfAny = lookups("true");
 const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
 const storedLookups = sqlByKeyKind((column) => `${selectStored} WHERE ${column} = ? LIMIT 2`);
@@ -158,7 +158,7 @@ export function createImportTeacherReader(driver: Pick<Driver, "query">) {
     },
     async countHoldings(today: string) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShownSql}) AS verified_certificates,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isNotHiddenSql}) AS verified_certificates,
         count(*) FILTER (WHERE ${licenseStatusSql("?1")} = 'VALID') AS valid_licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return readHoldings(row);

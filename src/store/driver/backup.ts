@@ -5,10 +5,10 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckSettingName } from "../settings.ts";
 import { lockFile, openNativeDatabase } from "./connection.ts";
-import { type Driver, type Row, tvsErrorOf } from "./driver.ts";
+import { type Driver, type Row, toTvsError } from "./driver.ts";
 import { discardFile, makePrivateFile, placeNewFile, replaceFile, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
-import { inspectSchema, readSchema } from "./schema.ts";
+import { countSteps, inspectSchema } from "./schema.ts";
 
 /** The facts of a backup, by which an operator recognises the right one. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
@@ -23,7 +23,7 @@ const magic = "SQLite format 3\0";
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} already exists; choose another name`);
-  await readSchema(driver);
+  await countSteps(driver);
   const partial = await lockPartialFile(file);
   try {
     // Only its owner can read the new, empty file. If its inode changes, another user has replaced the file.
@@ -71,7 +71,7 @@ export async function inspectBackup(file: string, name = file) {
       if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages are inconsistent");
       return { bytes, sha256: await hashFile(file), schema: found.version, ...contentOf(all) };
     } catch (error) {
-      const { code, message, detail = "" } = tvsErrorOf(error);
+      const { code, message, detail = "" } = toTvsError(error);
       if (code === "DATABASE_TOO_NEW") throw error;
       throw new TvsError("STORE_CORRUPT", `${name} ${damage(message)}`, { detail, cause: error });
     }

@@ -104,7 +104,7 @@ const patterns: readonly [RegExp, keyof typeof explanations][] = [
 ];
 
 /** Translates a database's error into a TvsError. An unknown error becomes STORE_UNAVAILABLE. */
-export function tvsErrorOf(error: unknown): TvsError {
+export function toTvsError(error: unknown): TvsError {
   if (error instanceof TvsError) return error;
   const text =
     error instanceof Error ? `${(error as { code?: unknown }).code ?? ""} ${error.message}` : String(error);

@@ -10,7 +10,7 @@ import {
   openConnection,
   retryWhileLocked,
 } from "./connection.ts";
-import { type Driver, type SqlStatement, type Transaction, tvsErrorOf } from "./driver.ts";
+import { type Driver, type SqlStatement, type Transaction, toTvsError } from "./driver.ts";
 import { makePrivateFile } from "./files.ts";
 
 type FileOptions = {
@@ -46,7 +46,7 @@ export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
       requireSameLock();
     } catch (error) {
       clearInterval(lockWatch);
-      onLost?.(tvsErrorOf(error));
+      onLost?.(toTvsError(error));
     }
   }
 
@@ -138,7 +138,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
         return run();
       };
       return retryWhileLocked(readCommitted, readWaitMs).catch((error) => {
-        throw tvsErrorOf(error);
+        throw toTvsError(error);
       });
     },
     /** Closes the connection after the last transaction. */
@@ -174,6 +174,6 @@ function guarded<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw tvsErrorOf(error);
+    throw toTvsError(error);
   }
 }

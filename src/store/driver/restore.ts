@@ -6,7 +6,7 @@ import { TvsError } from "../../domain/errors.ts";
 import { compareSummaries, type DatabaseSummary, readDatabaseSummary } from "../evidence/audit-summary.ts";
 import { type BackupFacts, hashFile, readFrozenFile, type SqlRunner } from "./backup.ts";
 import { lockFile, openNativeDatabase } from "./connection.ts";
-import { type Driver, tvsErrorOf } from "./driver.ts";
+import { type Driver, toTvsError } from "./driver.ts";
 import { openDatabaseFile } from "./file.ts";
 import { discardFile, errorCodeOf, placeNewFile, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 
@@ -71,7 +71,7 @@ async function copyIn(from: string, temporary: string): Promise<void> {
   try {
     await pipeline(fs.createReadStream(from), fs.createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
   } catch (cause) {
-    if (errorCodeOf(cause) === "ENOSPC") throw tvsErrorOf(cause);
+    if (errorCodeOf(cause) === "ENOSPC") throw toTvsError(cause);
     const message = `${from} cannot be read, or not copied to ${dirname(temporary)}`;
     throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
@@ -140,7 +140,7 @@ async function holdOld(target: string) {
       throw new TvsError("STORE_BUSY", "in use again");
     } catch (error) {
       attempt(() => db.exec("ROLLBACK"));
-      const failure = tvsErrorOf(error);
+      const failure = toTvsError(error);
       if (failure.code !== "STORE_BUSY" || Date.now() >= deadline) {
         db.close();
         if (failure.code === "STORE_CORRUPT") return null;

@@ -19,9 +19,9 @@ const statistics = [
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and those of {@link readSchema} */
+/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and those of {@link countSteps} */
 export async function applySchema(driver: Driver, all = steps): Promise<void> {
-  const found = await readSchema(driver, all);
+  const found = await countSteps(driver, all);
   const isOlder = found > 0 && found < all.length;
   const inUse = "a `tvs serve` of an older program uses the database; stop it first";
   if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
@@ -31,13 +31,13 @@ export async function applySchema(driver: Driver, all = steps): Promise<void> {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
     } catch (error) {
       // Another process may have applied the step first.
-      if ((await readSchema(driver, all)) <= index) throw error;
+      if ((await countSteps(driver, all)) <= index) throw error;
     }
   }
 }
 
 /** Reads the number of applied steps, 0 for an empty database. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT */
-export async function readSchema(driver: Driver, all = steps): Promise<number> {
+export async function countSteps(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
   if (found.difference === null) return found.version;

@@ -4,7 +4,7 @@ import type { LibsqlServerAddress } from "../../config.ts";
 import { withTimeout } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerialQueue } from "../../domain/serial.ts";
-import { type Driver, type Row, type SqlValue, type Transaction, tvsErrorOf } from "../driver/driver.ts";
+import { type Driver, type Row, type SqlValue, type Transaction, toTvsError } from "../driver/driver.ts";
 import { hasLeader } from "../leader.ts";
 import { isRefusedStatement, isReplicaError, replicaError, serverOpenError } from "./errors.ts";
 import { createServerRequests, makeSendable, type SentStatement, type ServerRequests } from "./requests.ts";
@@ -130,8 +130,8 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
     try {
       return await ask(end - performance.now());
     } catch (error) {
-      const failure = tvsErrorOf(error);
-      // Only a server's error is retried. `tvsErrorOf` makes a new error of it, and returns an error of ours unchanged.
+      const failure = toTvsError(error);
+      // Only a server's error is retried. `toTvsError` makes a new error of it, and returns an error of ours unchanged.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }

@@ -1,7 +1,7 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { LibsqlServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { makeBindable, type Row, type SqlStatement, type Transaction, tvsErrorOf } from "../driver/driver.ts";
+import { makeBindable, type Row, type SqlStatement, type Transaction, toTvsError } from "../driver/driver.ts";
 import { sendToServer } from "./answers.ts";
 import { isRefusedStatement, isTimeout } from "./errors.ts";
 
@@ -114,6 +114,6 @@ export function makeSendable({ sql, args }: SqlStatement): SentStatement {
   try {
     return { sql, args: args.map(makeBindable) };
   } catch (error) {
-    throw tvsErrorOf(error);
+    throw toTvsError(error);
   }
 }
