@@ -9,7 +9,7 @@ import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import { validateBySchema } from "../http/request-body.ts";
 import { type ApiHandler, type HonoContext, limitPerIpAddress } from "./public-api.ts";
 import type { PublicDocument } from "./public-document.ts";
-import { publicDocument, publicKeyCacheControl, sendDocument } from "./public-document.ts";
+import { makeDocument, publicKeyCacheControl, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
 /** `Cache-Control` of the newest checkpoint. Five seconds are safe: a new checkpoint is signed only every 30 seconds. */
@@ -96,8 +96,8 @@ export function createEvidenceLogDocuments({ evidence, clock }: { evidence: Evid
 }
 
 const base64 = (hash: Uint8Array) => hash.toBase64();
-const textDocument = (text: string) => publicDocument(text, "text/plain; charset=utf-8");
-const jsonDocument = (value: object) => publicDocument(JSON.stringify(value), "application/json");
+const textDocument = (text: string) => makeDocument(text, "text/plain; charset=utf-8");
+const jsonDocument = (value: object) => makeDocument(JSON.stringify(value), "application/json");
 
 export function throwNotKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);

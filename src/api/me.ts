@@ -11,7 +11,7 @@ import { describeOwnAccount, describeOwnDelivery } from "../domain/self-service.
 import type { WatchChange } from "../domain/watches.ts";
 import { changeWatchList, maxWatchListChanges, parseWatchedRegNo } from "../domain/watches.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
-import { readJsonBody, registerMessageCode, validateBySchema } from "../http/request-body.ts";
+import { readJsonBody, registerErrorCode, validateBySchema } from "../http/request-body.ts";
 import { maxRegNoCharacters } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
@@ -98,7 +98,7 @@ const numberSchema = v.pipe(
   v.string("must have four segments separated by /"),
 );
 const tooMany = `must have at most ${maxWatchListChanges} numbers, those of both lists together`;
-const sizeForm = registerMessageCode("BATCH_SIZE", tooMany);
+const sizeForm = registerErrorCode("BATCH_SIZE", tooMany);
 // The length is checked before the elements, because a body of 256 KiB can have far more numbers than are allowed.
 const numbersSchema = v.optional(
   v.pipe(

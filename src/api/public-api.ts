@@ -12,9 +12,9 @@ import type { EvidenceLogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
   type createDocumentCache,
-  documentOfCompressedFile,
   loadOnce,
-  publicDocument,
+  makeCompressedDocument,
+  makeDocument,
   sendDocument,
   serveFile,
 } from "./public-document.ts";
@@ -105,7 +105,7 @@ const partnerTypes = serveFile("application/typescript", loadTypes);
 
 const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
-  return documentOfCompressedFile(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+  return makeCompressedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
 });
 
 const health: ApiHandler = async (c) => {
@@ -133,10 +133,10 @@ const recentSnapshot = (c: HonoContext) => c.get("parts").service.configuration.
 /** Public routes: the key set, the key history, the health probe, the partners' module and package. */
 export const publicDocumentsApi = new Hono<HonoEnv>()
   .get("/.well-known/jwks.json", async (c) =>
-    sendDocument(c, publicDocument((await recentSnapshot(c)).jwks, "application/json")),
+    sendDocument(c, makeDocument((await recentSnapshot(c)).jwks, "application/json")),
   )
   .get("/.well-known/key-history", async (c) =>
-    sendDocument(c, publicDocument((await recentSnapshot(c)).keyHistory, "application/jose")),
+    sendDocument(c, makeDocument((await recentSnapshot(c)).keyHistory, "application/jose")),
   )
   .get("/health", health)
   .get("/verify.mjs", partnerModule)

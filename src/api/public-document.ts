@@ -19,12 +19,12 @@ export type PublicDocument<Body extends string | Blob = string> = {
 /** A large document. Its bytes are Blobs, because Bun copies any other body once for each client that reads slowly. */
 export type CompressedDocument = PublicDocument<Blob>;
 
-export function publicDocument(body: string, type: string): PublicDocument {
+export function makeDocument(body: string, type: string): PublicDocument {
   return { body, gzipped: null, type, etag: etagOf(body) };
 }
 
 /** Makes the document of a file that is compressed already, such as a .tgz file. */
-export function documentOfCompressedFile(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+export function makeCompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
   return { body: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 

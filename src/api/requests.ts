@@ -8,7 +8,7 @@ import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalizeRegNo, maxTeacherId } from "../domain/teachers/teachers.ts";
-import { registerMessageCode } from "../http/request-body.ts";
+import { registerErrorCode } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoCharacters } from "../partner/reg-no.ts";
 
@@ -29,7 +29,7 @@ const textOf = (max: number) =>
   v.pipe(v.string("must be text"), v.maxLength(max, `must be text of at most ${max} characters`));
 
 function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
-  const form = registerMessageCode("BATCH_SIZE", `must have 1 to ${max} elements`);
+  const form = registerErrorCode("BATCH_SIZE", `must have 1 to ${max} elements`);
   return v.pipe(v.array(item, "must be an array"), v.minLength(1, form), v.maxLength(max, form));
 }
 
@@ -82,7 +82,7 @@ function identifying<Entries extends v.ObjectEntries>(others: Entries) {
 
 const purposeSchema = v.picklist(
   purposes,
-  registerMessageCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
+  registerErrorCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
 );
 
 const contextText = v.optional(textOf(500));

@@ -59,7 +59,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */
-export function nonPublicRangeOf(ip: string): string | null {
+export function findNonPublicRange(ip: string): string | null {
   if (!ipaddr.isValid(ip)) return "not an IP address";
   const range = specialRange(ipaddr.parse(ip));
   if (range !== null) return range;
@@ -151,7 +151,7 @@ async function resolveHost(host: string, options: ResolveOptions): Promise<strin
 }
 
 function requirePublic(host: string, address: string): void {
-  const range = nonPublicRangeOf(address);
+  const range = findNonPublicRange(address);
   if (range !== null) throw refusedAddress(host === address ? host : `${host} (${address})`, range);
 }
 

@@ -6,7 +6,7 @@ import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
 import { type Clock, systemClock } from "../domain/clock.ts";
 import type { DeliveryErrorCode } from "../domain/deliveries.ts";
-import { hostOfUrl, nonPublicRangeOf } from "./address-guard.ts";
+import { findNonPublicRange, hostOfUrl } from "./address-guard.ts";
 
 export type AttemptResult = {
   /** The HTTP status, even if the attempt failed later; null if the receiver sent none. */
@@ -192,7 +192,7 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
 /** Repeats the address guard's check, for callers without the guard. A host name is refused: it would be resolved again. */
 function isAddressRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
   if (isIP(address) === 0) return true;
-  return !allowPrivate && (url.protocol !== "https:" || nonPublicRangeOf(address) !== null);
+  return !allowPrivate && (url.protocol !== "https:" || findNonPublicRange(address) !== null);
 }
 
 /**

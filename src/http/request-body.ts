@@ -95,7 +95,7 @@ const notJson = () => invalid("the body must be JSON in UTF-8");
 const codesByMessage = new Map<string, ApiErrorCode>();
 
 /** Registers the error code of a schema's message. An unregistered message has REQUEST_INVALID. @returns the message */
-export function registerMessageCode(code: ApiErrorCode, message: string): string {
+export function registerErrorCode(code: ApiErrorCode, message: string): string {
   codesByMessage.set(message, code);
   return message;
 }
@@ -103,7 +103,7 @@ export function registerMessageCode(code: ApiErrorCode, message: string): string
 /**
  * Validates a value by a schema. The error names the first invalid member, and never contains the member's value.
  * @param name the name of the whole value in the message
- * @throws TvsError REQUEST_INVALID if a member is missing; else the code that {@link registerMessageCode} registered for
+ * @throws TvsError REQUEST_INVALID if a member is missing; else the code that {@link registerErrorCode} registered for
  *   the schema's message, or REQUEST_INVALID. An example of a message: `items[3].identifier.nin must be 11 digits`
  */
 export function validateBySchema<Schema extends v.GenericSchema>(
