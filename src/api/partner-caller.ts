@@ -25,7 +25,7 @@ type PartnerRequest = {
   readonly quota: CallQuotaAccount;
 };
 
-/** An authorised attempt at a call. Its commits are refused if the configuration changed after its authorisation. */
+/** An authorised attempt at a call. A commit of the attempt is refused if the configuration changed after authorisation. */
 export type AuthorizedCall = AuthenticatedCall & {
   readonly c: HonoContext;
   readonly quota: CallQuotaAccount;

@@ -99,7 +99,7 @@ export const batchCheckSchema = jsonObject({ items: listOf(eligibilityCheckSchem
 const maxLabel = 200;
 const labelForm = `must be 1 to ${maxLabel} printable characters, in one line`;
 
-/** The name or reference of a list. The service signs and stores the text, so it must not identify a person. */
+/** The name or reference of a list. The service signs and stores the text, so the text must not identify a person. */
 const listLabelSchema = v.pipe(
   v.string("must be text"),
   v.minLength(1, labelForm),
@@ -116,7 +116,7 @@ export const rosterSchema = jsonObject({
 
 export const ninLookupSchema = jsonObject({ nin: ninSchema });
 
-/** The public lookup's term; domain/teachers/search-term.ts interprets it. */
+/** The public lookup's term. domain/teachers/search-term.ts decides which identifier or contact the term is. */
 export const searchTermSchema = v.pipe(
   v.string("is required"),
   v.regex(/\S/, "is required"),

@@ -75,7 +75,7 @@ export function createEndpointQueues(limits: QueueLimits) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
         if (queue === undefined) continue;
-        // A lease request reserves half of its limit for retries, so less than half means that nothing else is due.
+        // A request reserves half of its limit for retries, so fewer rows than half mean that nothing else is due.
         if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
           queue.waiting.push({ delivery, leasedAtMs });

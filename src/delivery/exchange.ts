@@ -87,7 +87,7 @@ function readResponse(request: ClientRequest) {
   }
 }
 
-/** Reports the phases of a connection. Each runtime and TLS library has its own errors, and all have the same phases. */
+/** Reports the phases of a connection. Runtimes and TLS libraries have different errors, and the same phases. */
 function followPhases(request: ClientRequest, reach: (phase: Phase) => void): void {
   request.on("socket", (socket: Socket & { encrypted?: boolean }) => {
     if (!socket.connecting) return reach("response");
@@ -231,7 +231,7 @@ function send({ url, address, headers, body }: WebhookRequest, agents: Agents) {
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, Host: url.host, "Content-Length": bytes.length },
     maxHeaderSize: maxResponseBytes,
-    // A TLS server name is never an IP address (RFC 6066, 3). The certificate is then checked against `host`.
+    // An IP address is no TLS server name (RFC 6066, 3). Without a name, the certificate is checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };
   const request = isSecure

@@ -29,7 +29,7 @@ export function parseClientCertHeader(value: string | null | undefined): Present
   return der.toString("base64") === base64 ? parseCertificate(der) : null;
 }
 
-/** A cache of IP addresses is emptied when it holds this many. */
+/** A cache of IP addresses is emptied when it holds this many addresses. */
 const maxCachedAddresses = 4_096;
 
 /**
@@ -58,8 +58,8 @@ export function createClientAddressFinder(options: {
 }
 
 /**
- * Makes a function that checks whether an IP address is in one of the networks. It reads no headers, which anybody can set.
- *
+ * Makes a function that checks whether an IP address is in one of the networks. The function reads no headers, because
+ * anybody can set headers.
  * @param entries IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
  */

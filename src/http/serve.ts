@@ -117,7 +117,7 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
   };
 }
 
-/** Opens the TLS port and the listener behind it, which refuses every connection that is not the terminator's. */
+/** Opens the TLS port and the listener behind it, which refuses every connection that does not come from the terminator. */
 async function openSecureServer(
   fetch: HttpApp["fetch"],
   options: Omit<ServerOptions, "answer">,

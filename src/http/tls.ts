@@ -52,7 +52,7 @@ const ciphers = ["ECDSA", "RSA"]
 /** The clients of the connections to the inner listener, by the local port of each connection. */
 export type TlsClientsByPort = Map<number, ConnectionInfo>;
 
-/** The IP address of the inner listener; the terminator also connects from it. */
+/** The IP address of the inner listener. The terminator also connects from this address. */
 export const loopbackHost = "127.0.0.1";
 
 /**

@@ -10,7 +10,7 @@ const disorderMs = 120_000;
 /** The most rows that one commit changes. An API call hardly has to wait for a commit of so few rows. */
 const chunkRows = 1_000;
 
-/** SQL for why a partner gets no webhooks; NULL if it does. It needs `partners`, and `webhook_endpoints` AS `endpoint`. */
+/** SQL for why a partner gets no webhooks, else NULL. It needs `partners`, and `webhook_endpoints` AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
   WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
@@ -59,7 +59,7 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** Creates the store that lists and retries deliveries, and marks those of a partner without an endpoint as dead. */
+/** Creates the store that lists and retries deliveries, and marks deliveries to a missing endpoint as dead. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record is in the first commit */
   async function inChunks(sql: string, args: readonly SqlValue[], record: readonly SqlStatement[] = []) {

@@ -49,7 +49,7 @@ export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise
   return (await query(select)).some(isCurrent);
 }
 
-/** Returns true if a lease is valid. It is not if more than {@link leaderLeaseMs} is left: the database's clock was set back. */
+/** Returns true if a lease is valid. A lease with more than {@link leaderLeaseMs} left is not: the clock was set back. */
 function isCurrent(row: Row): boolean {
   const leftMs = integer(row, "expires_at") - integer(row, "now");
   return leftMs >= 0 && leftMs <= leaderLeaseMs;

@@ -67,7 +67,7 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => makeTermsUpdate(before, terms, recorded)),
-    /** Disables a partner, or enables it if `at` is null. A disabled partner keeps its time. @throws TvsError NOT_KNOWN */
+    /** Disables a partner, or enables it if `at` is null. An earlier disabling's time stays. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)

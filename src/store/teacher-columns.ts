@@ -12,7 +12,7 @@ type FieldName = keyof StoredTeacher;
 const allFields = Object.keys(teacherFields) as FieldName[];
 const byteFields = allFields.filter((field) => teacherFields[field].kind === "bytes");
 
-/** The fields that a write sets. The store sets the other two, the id and the version. */
+/** The fields that a write sets. The store itself sets the id and the version. */
 export const writableFields = allFields.filter((field) => field !== "id" && field !== "version");
 
 export function columnOf(field: FieldName): string {

@@ -35,8 +35,8 @@ const isLoaded = `EXISTS (SELECT 1 FROM teachers)
 const jsonArray = (item: string) => `'[' || coalesce(group_concat(${item}, ','), '') || ']'`;
 
 /**
- * Makes SQL that looks up many keys in one query. It reads pairs of index and value, and returns pairs of index and
- * teachers; two teachers mean that several share the contact.
+ * Makes SQL that looks up many keys in one query. The SQL reads pairs of index and value, and returns pairs of index
+ * and teachers; two teachers mean that several share the contact.
  */
 const lookups = (condition: string) =>
   sqlByKeyKind((column) => {

@@ -71,7 +71,7 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         bind(rotate, [previousUntil, secret, partnerId]),
         ofEndpoint(partnerId, "secret rotated"),
       ]),
-    /** Disables the endpoint. A disabled endpoint keeps its time and reason. @returns null if no endpoint exists */
+    /** Disables the endpoint. The time and reason of an earlier disabling stay. @returns null if no endpoint exists */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
         disabledAt === null ? [bind(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],

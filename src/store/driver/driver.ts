@@ -29,7 +29,7 @@ export type Driver = {
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
   /** Writes statements without reading first, as {@link Driver.write}. @returns the rows of each statement */
   batch(statements: readonly SqlStatement[], waitMs?: number): Promise<Row[][]>;
-  /** Copies the database into a new file, as it is at one moment. */
+  /** Copies the database, as it is at one moment, into a new file. */
   copyTo(file: string): Promise<void>;
   /** Makes this process a database file's only `tvs serve`. @returns false for a server @throws TvsError DATABASE_IN_USE */
   lockService(): Promise<boolean>;

@@ -149,8 +149,8 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Makes a check that a file still has its name. Without it, a service could answer from a moved file while commands
- * write to a new file. @returns the check, which does nothing if the last check is younger than `maxAgeMs`
+ * Makes a check that a file still has its name. Without this check, a service could answer from a moved file while
+ * commands write to a new file. @returns the check, which does nothing if the last check is younger than `maxAgeMs`
  * @throws TvsError STORE_UNAVAILABLE
  */
 function watchFile(file: string) {

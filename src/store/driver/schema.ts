@@ -30,7 +30,7 @@ export async function applySchema(driver: Driver, all = steps): Promise<void> {
     try {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
     } catch (error) {
-      // Another process may have applied the step first.
+      // Ignores the error if another process has applied the step.
       if ((await countSteps(driver, all)) <= index) throw error;
     }
   }

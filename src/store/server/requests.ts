@@ -90,7 +90,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One failed statement fails the whole request. Each is then sent alone, which costs the server five times as much.
+    // One failed statement fails the request. Each statement is then sent alone, at five times the cost for the server.
     if (isRefusedStatement(error)) return alone();
     throw error;
   }
