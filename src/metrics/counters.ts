@@ -16,7 +16,7 @@ export type TrafficKind = "public" | "partner" | "other";
 type CountedRoute = { readonly path: string; readonly traffic?: TrafficKind };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
-export const answeringOperations: readonly (AttestedOperation | "public-lookup")[] = [
+export const teacherOperations: readonly (AttestedOperation | "public-lookup")[] = [
   "public-lookup",
   ...Object.values(operationOfScope),
 ];
@@ -75,7 +75,7 @@ export function createServiceCounters(table: readonly CountedRoute[]) {
   const requests = createMetricCounter("tvs_http_requests_total");
   const durations = histogramOf("tvs_http_request_duration_seconds", durationBounds);
   const statusesOf = (operation: string) => licenseStatuses.map((status) => ({ operation, status }));
-  const answers = createMetricCounter("tvs_answers_total", answeringOperations.flatMap(statusesOf));
+  const answers = createMetricCounter("tvs_answers_total", teacherOperations.flatMap(statusesOf));
   const signatures = createMetricCounter("tvs_signatures_total");
   const signatureFailures = createMetricCounter("tvs_signature_failures_total");
   const groups = histogramOf("tvs_commit_group_size", groupBounds);

@@ -1,5 +1,5 @@
 import type * as domain from "../domain/deliveries.ts";
-import type { Recorder } from "./changes.ts";
+import type { ChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type Row, type SqlStatement, type SqlValue } from "./driver/driver.ts";
 import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
@@ -60,7 +60,7 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 /** Creates the store that lists and retries deliveries, and marks deliveries to a missing endpoint as dead. */
-export function createDeliveryStore(driver: Driver, recorded: Recorder) {
+export function createDeliveryStore(driver: Driver, recorded: ChangeRecorder) {
   /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record is in the first commit */
   async function inChunks(sql: string, args: readonly SqlValue[], record: readonly SqlStatement[] = []) {
     let total = 0;

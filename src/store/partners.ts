@@ -1,7 +1,7 @@
 import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner, PartnerChange } from "../domain/partners.ts";
-import { createChangeRecorder, type Recorder } from "./changes.ts";
+import { type ChangeRecorder, createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
@@ -148,7 +148,7 @@ export async function readPartner(tx: Transaction, partnerId: string): Promise<P
 }
 
 /** Makes the statements that change a partner's terms and record the change; none if the terms stay the same. */
-export function makeTermsUpdate(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
+export function makeTermsUpdate(before: Partner, change: PartnerChange, recorded: ChangeRecorder) {
   const { partnerId } = before;
   const old = valuesOf(before);
   const values = valuesOf(change).map((value, index) => value ?? old[index] ?? null);

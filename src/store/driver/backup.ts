@@ -140,7 +140,7 @@ export async function hashFile(file: string): Promise<string> {
 }
 
 /** Returns a backup's path for the path of its partial file, journal or lock. @returns null for other files */
-export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
+export const backupPathOf = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
 export async function lockPartialFile(file: string) {
