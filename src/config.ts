@@ -84,7 +84,7 @@ export function readServeConfig(
 }
 
 type SettingsTable = Readonly<Record<string, SettingRow>>;
-/** The values of a table of settings. A setting that `serve` stores may be undefined, because its default applies later. */
+/** The values of a table of settings. A setting that `serve` stores may be undefined: its default is applied later. */
 type SettingValues<T extends SettingsTable> = {
   readonly [N in keyof T]: T[N] extends { usual: string; remembered?: "init" }
     ? v.InferOutput<T[N]["kind"]>

@@ -23,7 +23,7 @@ export type Service = {
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;
   readonly clock: Clock;
-  /** Returns true if the clock is so wrong that partners are refused (decision D12.4). */
+  /** Returns true if the clock is so wrong that partners' calls are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
   /** Checks that the database and the signer work. @throws the error of the database or of the signer */
   readonly probe: () => Promise<void>;

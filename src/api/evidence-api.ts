@@ -54,7 +54,7 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
 
 export type EvidenceLogDocuments = ReturnType<typeof createEvidenceLogDocuments>;
 
-/** How long {@link createOneSecondCache} serves a value before it reads the database again. */
+/** How long {@link createOneSecondCache} returns a loaded value before it calls `load` again. */
 const recentMs = 1_000;
 
 /** Makes the evidence log's public documents. @throws TvsError NOT_KNOWN if no signed checkpoint covers what was requested */

@@ -42,7 +42,7 @@ declare module "hono" {
 export type HonoContext = Context<HonoEnv>;
 export type ApiHandler = (c: HonoContext) => Promise<Response>;
 
-/** Answers a public lookup (contract C2). The limit is checked before the term, so that a refused call costs little. */
+/** Answers a public lookup (contract C2). The rate limit is checked first, so that a refused call costs little. */
 const publicLookup: ApiHandler = async (c) => {
   const { service, limit } = c.get("parts");
   const caller = limit(c);

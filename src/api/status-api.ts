@@ -16,7 +16,7 @@ type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | 
 
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
+/** Makes the status lists' documents. The database is read at most once a second. @throws TvsError NOT_KNOWN */
 export function createStatusListDocuments(sources: Sources, evidence: EvidenceLogDocuments) {
   const { configuration, clock } = sources;
   let served = { lists: null as StatusLists | null, documents: new Map<string, PublicDocument>() };

@@ -25,7 +25,7 @@ export class EndpointError extends TvsError {
 }
 
 type GuardOptions = {
-  /** Allows http and every IP address ({@link isPrivateAddressAllowed}). */
+  /** If true, http and every IP address are allowed ({@link isPrivateAddressAllowed}). */
   readonly allowPrivate: boolean;
 };
 
@@ -33,7 +33,7 @@ type GuardOptions = {
 type Resolver = (host: string) => Promise<readonly string[]>;
 
 type ResolveOptions = GuardOptions & {
-  /** Resolves the host name; the system's resolver by default. */
+  /** The function that resolves the host name; the system's resolver by default. */
   readonly resolver?: Resolver;
   /** Time limit of the resolver; 5 s by default. */
   readonly timeoutMs?: number;
@@ -101,7 +101,7 @@ export function parseEndpointUrl(text: string, { allowPrivate }: GuardOptions): 
   return url;
 }
 
-/** Refuses spellings that the URL parser would silently correct or drop. */
+/** Refuses text that the URL parser would silently correct or drop. */
 function checkSpelling(text: string, allowPrivate: boolean): void {
   if (text.length > maxUrlLength) throw invalid(`it is longer than ${maxUrlLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for

@@ -11,7 +11,7 @@ import { findNonPublicRange, hostOfUrl } from "./address-guard.ts";
 export type AttemptResult = {
   /** The HTTP status, even if the attempt failed later; null if the receiver sent none. */
   readonly status: number | null;
-  /** Null if the receiver acknowledged the delivery. */
+  /** The failure's code; null if the receiver acknowledged the delivery. */
   readonly error: DeliveryErrorCode | null;
   /** The `Retry-After` of a response that does not acknowledge the delivery; null without the header. */
   readonly retryAfterSeconds: number | null;
@@ -99,7 +99,7 @@ function followPhases(request: ClientRequest, reach: (phase: Phase) => void): vo
 function errorOfPhase(phase: Phase, error?: Error & { code?: string }): DeliveryErrorCode {
   if (phase === "connect") return "CONNECT_FAILED";
   if (phase === "tls") return "TLS_FAILED";
-  // In all three runtimes the codes of the HTTP parser's errors begin with HPE_.
+  // In every runtime the codes of the HTTP parser's errors begin with HPE_.
   if (error?.code?.startsWith("HPE_")) return "RESPONSE_MALFORMED";
   return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }

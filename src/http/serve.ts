@@ -186,7 +186,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
   };
 }
 
-/** Reads a body that no handler has read. Without this, a client that is still sending would lose the answer. */
+/** Reads a body that no handler has read, because a client that is still sending can miss the answer. */
 async function discardBody({ body }: Request): Promise<void> {
   try {
     for await (const _part of body ?? []);

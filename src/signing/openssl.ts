@@ -19,7 +19,7 @@ type OpensslKey = { readonly loaded: LibcryptoKey; lanes: CryptoMbKey | null };
 /** crypto_mb is used only if it makes eight signatures in at most this share of OpenSSL's time. It usually takes half. */
 const maxShare = 0.8;
 
-/** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
+/** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an `isInsisted` crypto_mb, is unusable */
 export async function openOpenssl(options: OpensslOptions): Promise<HashSigner> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");

@@ -19,7 +19,7 @@ type Group = { readonly kid: string; readonly jobs: { readonly call: Call; reado
 
 /** While single checks and batches both wait, every fourth signature is a batch's, so that batches do not starve. */
 const bulkEvery = 4;
-/** With this many unmade signatures of batches, the threads stay busy while a commit waits for further batches. */
+/** From this many unmade signatures of batches on, a commit also waits for batches: the threads have enough to sign. */
 const deepQueue = 256;
 
 /** Makes the lists of calls that wait for signatures: single checks and batches, each in the order of their arrival. */

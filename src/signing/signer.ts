@@ -26,7 +26,7 @@ export type ServiceSigner = Awaited<ReturnType<typeof openSigner>>;
 
 /** WebCrypto is chosen only if OpenSSL takes more than this multiple of WebCrypto's time, which is measured roughly. */
 const maxTimeRatio = 1.1;
-/** The most signatures that WebCrypto has at a time, for each core. Further ones wait in our queue, by priority. */
+/** The most signatures for each core that WebCrypto has at a time. Further signatures wait in our queue, by priority. */
 const signaturesPerCore = 4;
 
 /**
@@ -122,7 +122,7 @@ function runtimeHelpers(engine: Engine): SigningHelper[] {
   return new Array(cores * signaturesPerCore).fill(helper);
 }
 
-/** The chosen engine. `inPlace` signs in the calling thread; it is null for WebCrypto, which cannot. */
+/** The chosen engine. `inPlace` signs in the calling thread; null for WebCrypto, which signs on other threads. */
 type Choice = { engine: Engine; inPlace: HashSigner["sign"] | null; reason: string | null };
 const withOpenssl = (engine: HashSigner): Choice => ({ engine, inPlace: engine.sign, reason: null });
 

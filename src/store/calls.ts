@@ -23,7 +23,7 @@ export type PreconditionValues = {
   readonly versions: ReadonlyMap<number, number>;
   /** The lookup keys of teachers under which a call found nobody, as {@link keyName} writes them. */
   readonly taken: ReadonlySet<string>;
-  /** When the answer of each idempotency key was stored (ms since the epoch), by the key's id in hex. */
+  /** The time at which each idempotency key's answer was stored (ms since the epoch), by the key's id in hex. */
   readonly answeredAt: Map<string, number>;
   /** The number of calls charged to each quota window, by {@link windowName}. */
   readonly used: Map<string, number>;
@@ -36,7 +36,7 @@ export const callPreconditions = {
   /** Each record of a teacher that the call read still has the version that was read. */
   record: ({ read }, { versions }) =>
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
-  /** No teacher has got an identifier under which the call found no teacher. */
+  /** No teacher now has an identifier under which the call found no teacher. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
   day: ({ charge }, current) => hasRoom(charge, "day", current),

@@ -2,7 +2,7 @@ import { TvsError } from "../domain/errors.ts";
 import type { Driver, Row, Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** The length of the leader's lease, in ms. If the leader is killed, another node leads within this time. */
+/** The length of the leader's lease, in ms. If the leader is killed, another node becomes leader within this time. */
 export const leaderLeaseMs = 15_000;
 
 /** SQL for the time of the database's clock, in ms since the epoch. The clocks of the nodes may differ. */

@@ -211,7 +211,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
   }
 
   return {
-    /** Reads at most `look` teachers after a registration number. @returns at most `limit` that pass the filter */
+    /** Reads at most `look` teachers after a registration number. @returns at most `limit` of them that pass the filter */
     async piece(
       filter: TeacherFilter & { readonly today: CalendarDate },
       { after, limit, look }: { after: string; limit: number; look: number },

@@ -31,7 +31,7 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if no endpoint exists */
+  /** Changes an endpoint by the statements that `changeOf` returns. @returns the changed endpoint; null if none exists */
   function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly SqlStatement[]) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);

@@ -109,7 +109,7 @@ export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
   return Object.assign((statements: readonly SqlStatement[]) => inGroup(inOrder, statements), { inGroup });
 }
 
-/** Waits while more answers are being signed, unless the group is full. */
+/** Waits while answers are being signed whose writes can join the group, unless the group is full. */
 async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
   const startedAtMs = performance.now();
   let more = moreComing();

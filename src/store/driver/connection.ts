@@ -135,7 +135,7 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   // The timeout, in ms, is longer than the time for which `tvs status` has its read lock.
   const db = await openNativeDatabase(file, 250);
   try {
-    // The lock needs no journal file, which a killed process would leave.
+    // The lock needs no journal file, and a killed process would leave a journal file behind.
     db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {

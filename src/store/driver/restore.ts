@@ -16,7 +16,7 @@ const oldInUseRetryMs = 20;
 
 export type RestoreOptions = {
   readonly from: string;
-  /** The result of inspectBackup. The copy must have the same digest. */
+  /** The result of inspectBackup. The copy must have the digest that these facts contain. */
   readonly facts: BackupFacts;
   readonly target: string;
   readonly force: boolean;

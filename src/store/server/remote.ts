@@ -113,7 +113,7 @@ const noCopy = "a libSQL server does not copy itself; use its own backup, or run
 
 const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
 
-/** Adds to an error that the commit may have been made, so that an operator does not rotate the keys twice. */
+/** Adds to an error's message that the commit may have been made, so that an operator does not rotate the keys twice. */
 function asUnknown(error: unknown): unknown {
   if (!isTvsError(error, "STORE_UNAVAILABLE") || isRefusedStatement(error.cause)) return error;
   const message =

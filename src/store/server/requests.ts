@@ -59,7 +59,7 @@ export async function createServerRequests({ url, token }: LibsqlServerAddress) 
       }
       /** The server runs each statement, and the COMMIT, only if the statement before it succeeded. */
       async function finish(statements: readonly SqlStatement[]): Promise<Row[][]> {
-        // The server may give the lock after the caller has left, so the first statements are sent without the COMMIT.
+        // The caller may leave before the server gives the lock, so the first statements are sent without the COMMIT.
         if (!hasBegun) return batch(statements).finally(() => (isOver = true));
         if (isOver) throw new TypeError("the transaction is over");
         isOver = true;
