@@ -37,8 +37,8 @@ const maxLimit = 500;
 type Page = { readonly data: readonly unknown[]; readonly end: string | null; readonly done: boolean };
 
 /**
- * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. If a page is empty, `iterator` is the request's cursor. `done` is
- * true if no entry followed the page when it was read.
+ * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. If a page is empty, `iterator` is the request's cursor.
+ * `done` is true if no entry followed the page when the page was read.
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(

@@ -1,6 +1,6 @@
 /**
  * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A partner chooses the
- * URL, so the guard treats the URL and the IP addresses of its host as hostile until it finds them public.
+ * URL, so the guard treats the URL and the IP addresses of its host as hostile until a check finds them public.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -55,7 +55,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 /**
  * Returns why an IP address is not public: the IANA special-purpose registries list it, it is multicast or IPv6 outside
  * global unicast, or it contains an IPv4 address to which a translator would forward. An unusual spelling is refused,
- * because a connection would resolve it as a name. test/delivery/address-guard.test.ts compares all registered blocks.
+ * because a connection would resolve it as a name. test/delivery/address-guard.test.ts checks all registered blocks.
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */

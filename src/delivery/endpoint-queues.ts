@@ -22,9 +22,9 @@ export type RunningAttempt = {
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
 /**
- * Keeps a queue for each endpoint, so that a slow or dead endpoint delays no other, and shares the attempts among them.
- * After a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints together get
- * at most half of all attempts.
+ * Keeps a queue for each endpoint, so that a slow or dead endpoint delays no other, and divides the attempts among the
+ * endpoints. After a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints
+ * together get at most half of all attempts.
  */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();

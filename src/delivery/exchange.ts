@@ -196,8 +196,8 @@ function isAddressRefused({ url, address, allowPrivate }: WebhookRequest): boole
 }
 
 /**
- * Sends the request. If the receiver closes a kept connection before it answers, the endpoint has not failed: the request
- * is sent once more on a new connection, with the same deadline. It may arrive twice, as at-least-once delivery allows.
+ * Sends the request. If the receiver closes a kept connection before it answers, the endpoint has not failed: the
+ * request is sent once more on a new connection, with the same deadline. The request may arrive twice.
  */
 async function post(request: WebhookRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
   const { deadlineMs, signal } = request;

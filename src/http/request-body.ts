@@ -21,7 +21,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads a request's JSON body, whatever its Content-Type says, and validates it. Several handlers may read one body.
- * @returns the validated value, and in `raw` the body with its unknown members, which its fingerprint covers
+ * @returns the validated value, and in `raw` the body with its unknown members, which the call's fingerprint covers
  * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a truncated body, and what {@link validateBySchema} throws
  */
 export async function readJsonBody<Schema extends v.GenericSchema>(

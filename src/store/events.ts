@@ -13,8 +13,8 @@ const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblo
   || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
 
 /**
- * SQL condition: the partner has verified the teacher, by attestations that exist or are deleted. The `+` makes SQLite
- * search by teacher, because a teacher has fewer attestations than a partner.
+ * SQL condition: the partner has verified the teacher, by an attestation that exists or was deleted. The `+` makes
+ * SQLite search by teacher, because a teacher has fewer attestations than a partner.
  */
 const hasVerified = `EXISTS (SELECT 1 FROM attestations
     WHERE attestations.teacher_id = events.teacher_id AND +partner_id = partners.partner_id)

@@ -36,7 +36,7 @@ export async function openDatabaseServer(options: RemoteOptions): Promise<Driver
 
   /**
    * Runs one transaction after the other. A caller may stop waiting for its turn. If a node is killed in a transaction,
-   * the server queues all requests for 5 s. Then it runs even requests that no caller waits for.
+   * the server queues all requests for 5 s. Afterwards the server runs even requests that no caller waits for.
    */
   const inTurn = createSerialQueue();
   async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
