@@ -163,7 +163,7 @@ export function pinnedCheckpointPathOf({ masterKeyFile }: Pick<Config, "masterKe
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-export function consolePortPathOf(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
+export function consoleFilePathOf(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return serviceFileOf("console", config);
 }
 
