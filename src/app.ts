@@ -46,7 +46,10 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
   };
 }
 
-/** The value of `Strict-Transport-Security`: one year, because some partners call once a year (RFC 6797). */
+/**
+ * `Strict-Transport-Security` of one year (RFC 6797), as some partners call once a year. A proxy that ends TLS must add
+ * it.
+ */
 const strictTransport = "max-age=31536000";
 
 function createApiDependencies(service: Service, options: AppOptions): ApiDependencies {
@@ -62,7 +65,7 @@ function createApiDependencies(service: Service, options: AppOptions): ApiDepend
   };
 }
 
-/** The headers that scripts of other sites may read (CORS). Refusals have most of these headers. */
+/** The headers of a refusal that a script of another site may read (CORS). */
 const exposedHeaders = "X-Error-Code, Link, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy";
 const answerPreflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"] });
 

@@ -10,8 +10,7 @@ const changedAt = "SELECT max(at) FROM (SELECT at FROM history ORDER BY id DESC 
 
 /**
  * SQL for the ids of teachers whose bit is 1; each part uses an index of its own. A licence that was ended before its
- * expiry date counts until the licence is VALID again. An expiry, which the sweep records, does not count, because the
- * envelope has the date.
+ * expiry date counts until it is VALID again. An expiry, which the sweep records, does not count: the envelope has it.
  */
 const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1

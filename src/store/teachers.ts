@@ -23,8 +23,8 @@ import {
 import { applyWrites, readHistoryEntry } from "./teacher-writes.ts";
 
 /**
- * SQL condition: an import has finished, or the register was filled without an import. A condition that was true stays
- * true, because teachers and finished imports are never deleted.
+ * SQL condition: an import has finished, or the register was filled without an import. The condition stays true from
+ * the first finished import on, because teachers and finished imports are never deleted.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL

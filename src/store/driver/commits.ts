@@ -19,7 +19,7 @@ export type CommitOptions = {
   readonly maxWeight?: number;
   /** The weight of queued writes from which further writes are refused (OVERLOADED). */
   readonly maxQueued?: number;
-  /** Returns a promise that resolves when the answers being signed are signed; undefined if none is being signed. */
+  /** Returns a promise that resolves when the answers that a commit awaits are signed; undefined if it awaits none. */
   readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
   /** Called after each commit with the number of its writes. */
   readonly onGroup?: ((writes: number) => void) | undefined;

@@ -31,8 +31,7 @@ export type RestoreResult = Awaited<ReturnType<typeof restoreBackup>>;
 /**
  * Replaces a database that no service uses by a backup. The copy is written and flushed under another name. Then one
  * rename replaces the old file, so after a kill the path has the whole old database or the whole copy.
- * @returns `replaced`, the old database's new path, null without one; `undone`, what the copy lacks, null if the old
- *   database is missing or unreadable
+ * @returns the old database's new path (null without one), and what the restored one lacks (null if unreadable)
  * @throws TvsError REFUSED if there is a database and no `force`, DATABASE_IN_USE, INPUT_UNREADABLE if the backup
  *   cannot be read or has changed since it was inspected, STORE_*
  */
