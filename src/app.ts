@@ -41,7 +41,7 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
     headers.set("X-Content-Type-Options", "nosniff");
     if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
     if (route?.cors) headers.set("Access-Control-Allow-Origin", "*");
-    if (route?.cors) headers.set("Access-Control-Expose-Headers", exposedHeaders);
+    if (route?.cors && status >= 400) headers.set("Access-Control-Expose-Headers", exposedHeaders);
     endCallTrace(trace, status, service.onCall);
   };
 }

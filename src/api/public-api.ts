@@ -79,7 +79,8 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
   const limit = createIpRateLimiter(() => publicPerMinute, clock);
   const findSource = createClientAddressFinder({ trustedProxies });
   return ({ env, req }: RequestSource) => {
-    const keys = deriveRateLimitKeys(findSource(env.remoteAddress, req.header("X-Forwarded-For")));
+    const forwardedFor = trustedProxies.length === 0 ? null : req.header("X-Forwarded-For");
+    const keys = deriveRateLimitKeys(findSource(env.remoteAddress, forwardedFor));
     return {
       /** Counts a lookup against the full limit, whatever its search term is. */
       lookup: () => limit.lookup(keys),

@@ -76,11 +76,16 @@ export function isoFromSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
+/** The newest time that was formatted. Many answers are given in the same millisecond. */
+let formatted = { ms: Number.NaN, text: "" };
+
 /** Formats milliseconds since the epoch as ISO 8601 with milliseconds; null stays null. */
 export function isoTime(ms: number): string;
 export function isoTime(ms: number | null): string | null;
 export function isoTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
+  if (ms === null) return null;
+  if (ms !== formatted.ms) formatted = { ms, text: new Date(ms).toISOString() };
+  return formatted.text;
 }
 
 /** Formats each member of an object of times, as {@link isoTime} does. */
