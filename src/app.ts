@@ -47,7 +47,7 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
 }
 
 /**
- * `Strict-Transport-Security` of one year (RFC 6797), as some partners call once a year. A proxy that ends TLS must add
+ * `Strict-Transport-Security` of one year (RFC 6797): some partners call once a year. A proxy that ends TLS must add
  * it.
  */
 const strictTransport = "max-age=31536000";
