@@ -84,7 +84,7 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
     return {
       /** Counts a lookup against the full limit, whatever its search term is. */
       lookup: () => limit.lookup(keys),
-      /** Counts a lookup against the lower limit of NINs, e-mails and phones. @returns null if the term is none of these */
+      /** Counts a lookup against the lower limit of NINs, e-mails and phones. @returns null if the term has another form */
       term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };

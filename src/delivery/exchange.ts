@@ -231,7 +231,7 @@ function send({ url, address, headers, body }: WebhookRequest, agents: Agents) {
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, Host: url.host, "Content-Length": bytes.length },
     maxHeaderSize: maxResponseBytes,
-    // An IP address is no TLS server name (RFC 6066, 3). Without a name, the certificate is checked against `host`.
+    // TLS allows no IP address as server name (RFC 6066, 3). Without a name, the certificate is checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };
   const request = isSecure

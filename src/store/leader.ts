@@ -43,7 +43,7 @@ export function createLeaderStore(driver: Driver) {
   };
 }
 
-/** Returns true if a node has the lease, and so uses the database. Without the table `leader` there is no leader. */
+/** Returns true if a node has the lease, and so uses the database. A database without the table `leader` has no leader. */
 export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
   if ((await query(leaderTable)).length === 0) return false;
   return (await query(select)).some(isCurrent);
