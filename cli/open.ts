@@ -1,4 +1,4 @@
-import { type Config, pinnedCheckpointFile } from "../src/config.ts";
+import { type Config, pinnedCheckpointPathOf } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type ActorAndClock, serviceActor } from "../src/domain/changes.ts";
 import { type Clock, createTimeZoneCalendar, systemClock } from "../src/domain/clock.ts";
@@ -12,7 +12,7 @@ import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createGroupCommit } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openDatabaseFile } from "../src/store/driver/file.ts";
-import { applySchema, hasCompleteRegister, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
+import { applySchema, countSteps, hasCompleteRegister, schemaVersion } from "../src/store/driver/schema.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
@@ -84,7 +84,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
   const driver = await openDriver(config, options);
   try {
     await requireRightClock(() => readDatabaseClock(driver), clock);
-    const version = await readSchema(driver);
+    const version = await countSteps(driver);
     if (isThere && !(await hasCompleteRegister(driver))) await prepareNew(config, options, driver);
     if (version < schemaVersion) await applySchema(driver);
     const stores = createStores(driver, { commits, acting });
@@ -113,7 +113,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
       },
       dataDir: config.dataDir,
       /** The newest checkpoint of the evidence log, kept in a file outside the database. */
-      pinned: openPinnedCheckpoint(pinnedCheckpointFile(config)),
+      pinned: openPinnedCheckpoint(pinnedCheckpointPathOf(config)),
     };
   } catch (error) {
     await driver.close();
@@ -141,7 +141,7 @@ async function prepareNew(config: Config, options: OpenRegisterOptions, driver?:
 /** Whether a database exists, even if its register is incomplete. */
 async function isBegun(config: Config, driver: Driver | undefined): Promise<boolean> {
   if (config.database.kind === "file" || driver === undefined) return hasDatabase(config);
-  return (await readSchema(driver)) > 0;
+  return (await countSteps(driver)) > 0;
 }
 
 /** Requires a register, for a command that opens the database itself. @throws TvsError REGISTER_MISSING */
@@ -158,7 +158,7 @@ export async function hasRegister(config: Config): Promise<boolean> {
 export async function readStoredSettings(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
   return runAndCloseDriver(await openDriver(config), async (driver) => {
-    await readSchema(driver);
+    await countSteps(driver);
     return (await hasCompleteRegister(driver)) ? createSettingsStore(driver).read() : null;
   });
 }

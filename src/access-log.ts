@@ -7,7 +7,7 @@ import { log } from "./logger.ts";
 
 /** A file that reaches this size is renamed, and a new file is begun. */
 const fileSize = "64M";
-/** The numbers of renamed files that are kept. All files together: 768 MiB of partners' calls, 256 MiB of other calls. */
+/** How many renamed files are kept. All files together: 768 MiB of partners' calls, 256 MiB of other calls. */
 const keptFiles = { partners: 11, others: 3 };
 /** Lines are collected for this long, so that a busy service writes to the disk less often. */
 const gatherMs = 200;
@@ -63,7 +63,7 @@ function openRotatingFile(file: string, limits: { size: string; rotate: number }
       if (stream === opened) stream = undefined;
       report(String(error));
     });
-    // A killed service may have left half a line. The line end keeps the next line apart from it.
+    // A killed service may have left half a line. This line end separates that half from the next line.
     opened.write("\n");
     return opened;
   }
@@ -79,7 +79,7 @@ function openRotatingFile(file: string, limits: { size: string; rotate: number }
     waiting = "";
   }
 
-  // Opened now, so that a folder that cannot be written is reported at the start.
+  // Opens the file now, so that a folder without write permission is reported at the start.
   stream = open();
   return {
     write(line: string): void {

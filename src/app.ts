@@ -46,7 +46,7 @@ function createCallMiddleware(parts: ApiDependencies): MiddlewareHandler<HonoEnv
   };
 }
 
-/** The header's value: one year (RFC 6797), because some partners call once a year. A proxy that ends TLS must add it. */
+/** `Strict-Transport-Security`: one year (RFC 6797), as some partners call once a year. A proxy that ends TLS must add it. */
 const strictTransport = "max-age=31536000";
 
 function createApiDependencies(service: Service, options: AppOptions): ApiDependencies {

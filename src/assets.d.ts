@@ -27,7 +27,7 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
-/** Licences and the partners' npm package in base64 (`*.bundle.txt`), and type declarations (`*.types.txt`). */
+/** Licence texts, the partners' npm package in base64 (`*.bundle.txt`) and type declarations (`*.types.txt`). */
 declare module "*.txt" {
   export { default } from "embedded-text";
 }

@@ -53,7 +53,7 @@ export function readCommandConfig(options: CommandLineOptions, environment: Envi
     accessLogFile: serviceFileOf("access.log", { dataDir, database, sandbox }),
     /** The path of Intel's crypto_mb library; if undefined, the folders of Linux distributions are searched. */
     cryptoMbFile: cryptoMb === undefined ? undefined : resolve(cryptoMb),
-    /** The operator's name, and the option or variable that has the name; undefined if none has one. */
+    /** The operator's name, and the option or variable that names the operator; undefined if none does. */
     operator: findOperator(options, environment),
   });
 }
@@ -84,7 +84,7 @@ export function readServeConfig(
 }
 
 type SettingsTable = Readonly<Record<string, SettingRow>>;
-/** The values of a table of settings. A setting that `serve` stores may be undefined, because its default applies later. */
+/** The values of a table of settings. A setting that `serve` stores may be undefined: its default is applied later. */
 type SettingValues<T extends SettingsTable> = {
   readonly [N in keyof T]: T[N] extends { usual: string; remembered?: "init" }
     ? v.InferOutput<T[N]["kind"]>
@@ -159,17 +159,17 @@ function masterKeyPathOf(dataDir: string, database: DatabaseAddress, sandbox: bo
 }
 
 /** Returns the path of the evidence log's pinned checkpoint, beside the master key (decision D13.3). */
-export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
+export function pinnedCheckpointPathOf({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-export function consolePortPathOf(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
+export function consoleFilePathOf(config: Pick<Config, "dataDir" | "database" | "sandbox">): string {
   return serviceFileOf("console", config);
 }
 
 type Location = { readonly dataDir: string; readonly database: DatabaseAddress; readonly sandbox: boolean };
 
-/** Returns the path of a file of one service. Its name begins with the database's, because databases may share a folder. */
+/** Returns the path of a service's file. The file's name begins with the database's name: databases may share a folder. */
 function serviceFileOf(name: string, { dataDir, database, sandbox }: Location): string {
   const file = database.kind === "file" ? basename(database.file) : defaultFile(sandbox);
   const prefix = file.replace(/\.db$/, "");

@@ -24,7 +24,7 @@ export type CLibrary<T extends Record<string, Signature>> = {
   numberOf(array: Uint8Array | BigUint64Array): bigint;
 };
 
-/** The folders of Linux distributions' libraries. A bare name would not do: Bun also seeks it in the working folder. */
+/** The library folders of Linux distributions. Bun would look for a bare file name in the working folder too. */
 const libraryFolders = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"].flatMap((folder) =>
   ["/usr", "", "/usr/local"].map((root) => `${root}/${folder}`),
 );
@@ -50,7 +50,7 @@ export async function openCLibrary<const T extends Record<string, Signature>>(
   throw new Error("this runtime has no foreign function interface");
 }
 
-/** Makes an array whose bytes never move in memory. Bun moves those of other small arrays when `buffer` is first read. */
+/** Makes an array whose bytes never move in memory. Bun moves another small array's bytes at the first read of `buffer`. */
 export function makeFixedBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(length));
 }

@@ -11,7 +11,7 @@ import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
 import type { CallAnswerer } from "./domain/verification.ts";
 import type { DemoPartner } from "./http/local-caller.ts";
 
-/** Everything that the HTTP layer calls; cli/serve/open-service.ts makes it. */
+/** The parts of the service that the HTTP layer calls. cli/serve/open-service.ts connects these parts. */
 export type Service = {
   readonly configuration: Configuration;
   readonly verification: CallAnswerer;
@@ -23,7 +23,7 @@ export type Service = {
   readonly secrets: Secrets;
   readonly keyKind: ApiKeyKind;
   readonly clock: Clock;
-  /** Returns true if the clock is so wrong that partners are refused (decision D12.4). */
+  /** Returns true if the clock is so wrong that partners' calls are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
   /** Checks that the database and the signer work. @throws the error of the database or of the signer */
   readonly probe: () => Promise<void>;
@@ -38,7 +38,7 @@ export type AppOptions = {
   readonly trustedProxies: readonly string[];
   /** IP addresses and CIDR blocks of proxies whose `Client-Cert` is trusted; by default none. */
   readonly clientCertFrom?: readonly string[];
-  /** A sandbox's demo partner, whose API key its pages show to requests from this machine. */
+  /** A sandbox's demo partner. The sandbox's pages show the partner's API key to requests from this machine. */
   readonly demo?: DemoPartner | undefined;
   /** Causes an event. The button of a sandbox's getting-started page calls this function. */
   readonly causeEvent?: (() => Promise<{ readonly eventId: string; readonly eventType: string }>) | undefined;

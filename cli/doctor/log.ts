@@ -1,7 +1,7 @@
 /** The checks of `tvs doctor` on the evidence log: its name, the pinned checkpoint, and the retention. */
 
 import { statSync } from "node:fs";
-import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
+import { type Config, pinnedCheckpointPathOf } from "../../src/config.ts";
 import { type Finding, fail, type NamedFinding, nameChecks, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
@@ -46,7 +46,7 @@ function checkOrigin({ origin, log, size }: LogFigures, issuer: string | undefin
 }
 
 async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: Config): Promise<Finding> {
-  const file = pinnedCheckpointFile(config);
+  const file = pinnedCheckpointPathOf(config);
   try {
     const note = openPinnedCheckpoint(file).read();
     const loss = await describeLostEntries(note, { store, secrets: secretsAtHand(config) });

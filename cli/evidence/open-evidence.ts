@@ -1,6 +1,6 @@
 /** Opens the evidence log of a register for services and commands. */
 
-import { pinnedCheckpointFile } from "../../src/config.ts";
+import { pinnedCheckpointPathOf } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { ensureFirstLog } from "../../src/domain/evidence/log.ts";
@@ -24,7 +24,7 @@ export function logWriterDependenciesOf({ config, pinned, secrets, clock, eviden
     secrets,
     clock,
     onMissing: (attestation: number) => log.error(missing, { attestation }),
-    onUnpinned: () => log.warn(unpinned, { file: pinnedCheckpointFile(config) }),
+    onUnpinned: () => log.warn(unpinned, { file: pinnedCheckpointPathOf(config) }),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Decides how the evidence log continues when `tvs restore` replaces a database by a backup (decision D13.4). */
 
-import { type Config, pinnedCheckpointFile } from "../../src/config.ts";
+import { type Config, pinnedCheckpointPathOf } from "../../src/config.ts";
 import type { ActorAndClock } from "../../src/domain/changes.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { beginNextLog, createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
@@ -25,7 +25,7 @@ import { findMasterKey } from "../safe/vault.ts";
  * @throws TvsError MASTER_KEY_MISSING, INPUT_UNREADABLE if the pinned checkpoint cannot be read
  */
 export async function continueLogAfterRestore(restored: Driver, config: Config, acting: ActorAndClock) {
-  const file = openPinnedCheckpoint(pinnedCheckpointFile(config));
+  const file = openPinnedCheckpoint(pinnedCheckpointPathOf(config));
   const store = createLogStore(restored, acting);
   let note = file.read();
   const [current, known] = [(await store.logs()).at(-1), readCheckpointHead(note)];

@@ -7,7 +7,7 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import {
   type BackupFacts,
-  backupOfPartial,
+  backupPathOf,
   hasSqliteHeader,
   inspectBackup,
   lockPartialFile,
@@ -187,7 +187,7 @@ function findOwnBackups(names: Iterable<string>, path: string): { name: string; 
 
 /** Deletes the partial files of killed backups, but not of running backups. @returns the paths of the killed backups */
 async function deleteUnfinished(path: string): Promise<string[]> {
-  const names = readdirSync(dirname(path)).flatMap((name) => backupOfPartial(name) ?? []);
+  const names = readdirSync(dirname(path)).flatMap((name) => backupPathOf(name) ?? []);
   const dropped: string[] = [];
   for (const { name } of findOwnBackups(new Set(names), path)) {
     const unfinished = join(dirname(path), name);

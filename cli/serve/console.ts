@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { type Config, consolePortPathOf, hasDefaultDatabase } from "../../src/config.ts";
+import { type Config, consoleFilePathOf, hasDefaultDatabase } from "../../src/config.ts";
 import {
   type ConsoleLocation,
   createConsoleLink,
@@ -33,7 +33,7 @@ export const consoleCommand = defineRegisterCommand("console", {
         "REFUSED",
         "no service is running on this data; start `tvs serve --admin-port 9464`",
       );
-    const file = consolePortPathOf(config);
+    const file = consoleFilePathOf(config);
     const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     printResult(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
@@ -64,7 +64,7 @@ export async function listenOnConsolePort(port: number) {
     async open(service: RunningService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startTrafficHistory({ counters: service.metrics.counters, clock });
-      file = consolePortPathOf(config);
+      file = consoleFilePathOf(config);
       replaceFile(await writeTemporaryFile(file, formatConsoleLocation(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;

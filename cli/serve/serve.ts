@@ -1,7 +1,7 @@
 import type { LogLevel } from "@logtape/logtape";
 import { createApp } from "../../src/app.ts";
 import type { CommandLineOptions, Config, Environment, ServeConfig } from "../../src/config.ts";
-import { consolePortPathOf, readServeConfig } from "../../src/config.ts";
+import { consoleFilePathOf, readServeConfig } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
@@ -74,7 +74,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const { demo, introduction = "" } = config.sandbox ? await fillSandbox(open, listener.url) : {};
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     // Deletes the file with the console's port, which a killed service may have left.
-    if (consolePort === undefined) discardFile(consolePortPathOf(config));
+    if (consolePort === undefined) discardFile(consoleFilePathOf(config));
     opening.resolve(createApp(service, { ...config, demo, causeEvent }));
     const link = await consolePort?.open(open, config);
     await announce(open, listener, { host, introduction });

@@ -1,6 +1,6 @@
 import type { ArgDef, ArgsDef } from "citty";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { tvsErrorOf } from "../../src/store/driver/driver.ts";
+import { toTvsError } from "../../src/store/driver/driver.ts";
 import { errorCodeOf } from "../../src/store/driver/files.ts";
 import type { CommandLoaders, TvsCommand } from "../command.ts";
 import { argsOf, commonArgs, subCommandsOf, tvsVersion } from "../command.ts";
@@ -125,7 +125,7 @@ function asTvsError(error: unknown): TvsError {
     return new TvsError("INPUT_UNREADABLE", `${path} cannot be entered or read by this user`, {
       cause: error,
     });
-  const ofDisk = tvsErrorOf(error);
+  const ofDisk = toTvsError(error);
   if (["STORE_FULL", "STORE_READ_ONLY"].includes(ofDisk.code)) return ofDisk;
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
 }

@@ -9,14 +9,14 @@ import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import { validateBySchema } from "../http/request-body.ts";
 import { type ApiHandler, type HonoContext, limitPerIpAddress } from "./public-api.ts";
 import type { PublicDocument } from "./public-document.ts";
-import { publicDocument, publicKeyCacheControl, sendDocument } from "./public-document.ts";
+import { makeDocument, publicKeyCacheControl, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
-/** For the newest checkpoint. Five seconds are safe, because a new checkpoint is signed only every 30 seconds. */
+/** `Cache-Control` of the newest checkpoint. Five seconds are safe: a new checkpoint is signed only every 30 seconds. */
 const checkpointCacheControl = "public, max-age=5";
-/** For inclusion proofs, which stay valid: a leaf keeps its index, and the response contains the checkpoint of the tree. */
+/** `Cache-Control` of inclusion proofs. They stay valid: a leaf keeps its index, and the answer has the checkpoint. */
 const immutableCacheControl = "public, max-age=31536000, immutable";
-/** For consistency proofs, which caches must revalidate: after a restore, a new log may have other trees of the same sizes. */
+/** `Cache-Control` of consistency proofs. Caches must ask again: a restored register's log may have other trees. */
 const revalidateCacheControl = "public, no-cache";
 
 const evidenceOf = (c: HonoContext) => c.get("parts").evidence;
@@ -54,7 +54,7 @@ function treeSize(c: Context, name: "size" | "from" | "to"): number {
 
 export type EvidenceLogDocuments = ReturnType<typeof createEvidenceLogDocuments>;
 
-/** How long {@link createOneSecondCache} serves a value before it reads the database again. */
+/** How long {@link createOneSecondCache} returns a loaded value before it calls `load` again. */
 const recentMs = 1_000;
 
 /** Makes the evidence log's public documents. @throws TvsError NOT_KNOWN if no signed checkpoint covers what was requested */
@@ -96,8 +96,8 @@ export function createEvidenceLogDocuments({ evidence, clock }: { evidence: Evid
 }
 
 const base64 = (hash: Uint8Array) => hash.toBase64();
-const textDocument = (text: string) => publicDocument(text, "text/plain; charset=utf-8");
-const jsonDocument = (value: object) => publicDocument(JSON.stringify(value), "application/json");
+const textDocument = (text: string) => makeDocument(text, "text/plain; charset=utf-8");
+const jsonDocument = (value: object) => makeDocument(JSON.stringify(value), "application/json");
 
 export function throwNotKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);

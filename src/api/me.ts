@@ -11,7 +11,7 @@ import { describeOwnAccount, describeOwnDelivery } from "../domain/self-service.
 import type { WatchChange } from "../domain/watches.ts";
 import { changeWatchList, maxWatchListChanges, parseWatchedRegNo } from "../domain/watches.ts";
 import { type HonoEnv, readPathParameter } from "../http/context.ts";
-import { readJsonBody, registerMessageCode, validateBySchema } from "../http/request-body.ts";
+import { readJsonBody, registerErrorCode, validateBySchema } from "../http/request-body.ts";
 import { maxRegNoCharacters } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
 import { type AuthorizedCall, createPartnerHandler } from "./partner-caller.ts";
@@ -21,8 +21,8 @@ import type { ApiHandler, HonoContext } from "./public-api.ts";
 type SelfServiceHandler = (call: AuthorizedCall, service: Service) => Promise<Response>;
 
 /**
- * Makes a handler that checks in this order: credential (401), minute quota (429), body (413, 400). The charge is committed
- * before `handle` runs, so that `handle` reads every commit that an earlier response to this partner has shown.
+ * Makes a handler that checks in this order: credential (401), minute quota (429), body (413, 400). The charge is
+ * committed before `handle` runs, so `handle` reads at least the data that earlier responses to this partner showed.
  */
 function createHandler(handle: SelfServiceHandler): ApiHandler {
   return createPartnerHandler(null, async (call) =>
@@ -37,8 +37,8 @@ const maxLimit = 500;
 type Page = { readonly data: readonly unknown[]; readonly end: string | null; readonly done: boolean };
 
 /**
- * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. If a page is empty, `iterator` is the request's cursor. `done` is
- * true if no entry followed the page when it was read.
+ * Answers `?after=CURSOR&limit=` with `{data, iterator, done}`. If a page is empty, `iterator` is the request's cursor.
+ * `done` is true if no entry followed the page when the page was read.
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(
@@ -98,7 +98,7 @@ const numberSchema = v.pipe(
   v.string("must have four segments separated by /"),
 );
 const tooMany = `must have at most ${maxWatchListChanges} numbers, those of both lists together`;
-const sizeForm = registerMessageCode("BATCH_SIZE", tooMany);
+const sizeForm = registerErrorCode("BATCH_SIZE", tooMany);
 // The length is checked before the elements, because a body of 256 KiB can have far more numbers than are allowed.
 const numbersSchema = v.optional(
   v.pipe(
@@ -146,7 +146,7 @@ const listWatched: SelfServiceHandler = ({ c, authenticated }, { self: own }) =>
   });
 };
 
-/** Changes the watched teachers. @throws ConflictError if the configuration is newer than the snapshot */
+/** Changes the partner's watch list. @throws ConflictError if the configuration is newer than the snapshot */
 function change({ snapshot, authenticated }: AuthorizedCall, { self: own }: Service, changed: WatchChange) {
   return changeWatchList(own.watches, authenticated.partner, changed, snapshot.revision);
 }

@@ -1,4 +1,4 @@
-/** The routes that answer partners with envelopes (contract C14). Each reads a request and calls `service.verification`. */
+/** The routes that answer partners with envelopes (contract C14). A route reads a call for `service.verification`. */
 
 import { Hono } from "hono";
 import { TvsError } from "../domain/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Authenticates every partner call, checks its scope, charges it to the minute quota and reports the quota in the headers of
- * the response.
+ * Authenticates every partner call, checks the partner's scopes, charges the call to the minute quota and reports the
+ * quota in the headers of the response.
  */
 
 import { retryOnConflict, type Snapshot } from "../domain/configuration.ts";
@@ -25,12 +25,12 @@ type PartnerRequest = {
   readonly quota: CallQuota;
 };
 
-/** An authorised attempt at a call. Its commits are refused if the configuration changed after its authorisation. */
+/** An authorised attempt at a call. A commit of the attempt is refused if the configuration changed after authorisation. */
 export type AuthorizedCall = AuthenticatedCall & {
   readonly c: HonoContext;
   readonly quota: CallQuota;
   /**
-   * Charges the call to the minute quota. A call is charged once, even if several attempts charge it.
+   * Charges the call to the minute quota. A call is charged once, even if several attempts call this function.
    * @returns false if the configuration has changed since the snapshot: nothing was charged, retry the call
    */
   charge(): Promise<boolean>;

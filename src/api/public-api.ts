@@ -12,9 +12,9 @@ import type { EvidenceLogDocuments } from "./evidence-api.ts";
 import {
   compressDocument,
   type createDocumentCache,
-  documentOfCompressedFile,
   loadOnce,
-  publicDocument,
+  makeCompressedDocument,
+  makeDocument,
   sendDocument,
   serveFile,
 } from "./public-document.ts";
@@ -42,7 +42,7 @@ declare module "hono" {
 export type HonoContext = Context<HonoEnv>;
 export type ApiHandler = (c: HonoContext) => Promise<Response>;
 
-/** Answers a public lookup (contract C2). The limit is checked before the term, so that a refused call costs little. */
+/** Answers a public lookup (contract C2). The rate limit is checked first, so that a refused call costs little. */
 const publicLookup: ApiHandler = async (c) => {
   const { service, limit } = c.get("parts");
   const caller = limit(c);
@@ -82,15 +82,15 @@ export function createPublicRateLimit({ clock }: Service, { publicPerMinute, tru
     const forwardedFor = trustedProxies.length === 0 ? null : req.header("X-Forwarded-For");
     const keys = deriveRateLimitKeys(findSource(env.remoteAddress, forwardedFor));
     return {
-      /** Counts a lookup, whatever its term is. */
+      /** Counts a lookup against the full limit, whatever its search term is. */
       lookup: () => limit.lookup(keys),
-      /** Counts the lookup against the lower limit of NINs, e-mails and phones. @returns null for any other term */
+      /** Counts a lookup against the lower limit of NINs, e-mails and phones. @returns null if the term has another form */
       term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(keys) : null),
     };
   };
 }
 
-/** The ECMAScript module that partners import; the partners' package contains the same file (decision D14.1). */
+/** The ECMAScript module that partners import; the partners' npm package contains the same file (decision D14.1). */
 const loadModule = () => import("./verify.bundle.js", { with: { type: "text" } });
 const moduleCode = serveFile("text/javascript", loadModule);
 
@@ -106,7 +106,7 @@ const partnerTypes = serveFile("application/typescript", loadTypes);
 
 const partnerPackage = loadOnce(async () => {
   const { default: base64 } = await import("./package.bundle.txt", { with: { type: "text" } });
-  return documentOfCompressedFile(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
+  return makeCompressedDocument(new Uint8Array(Buffer.from(base64, "base64")), "application/gzip");
 });
 
 const health: ApiHandler = async (c) => {
@@ -134,10 +134,10 @@ const recentSnapshot = (c: HonoContext) => c.get("parts").service.configuration.
 /** Public routes: the key set, the key history, the health probe, the partners' module and package. */
 export const publicDocumentsApi = new Hono<HonoEnv>()
   .get("/.well-known/jwks.json", async (c) =>
-    sendDocument(c, publicDocument((await recentSnapshot(c)).jwks, "application/json")),
+    sendDocument(c, makeDocument((await recentSnapshot(c)).jwks, "application/json")),
   )
   .get("/.well-known/key-history", async (c) =>
-    sendDocument(c, publicDocument((await recentSnapshot(c)).keyHistory, "application/jose")),
+    sendDocument(c, makeDocument((await recentSnapshot(c)).keyHistory, "application/jose")),
   )
   .get("/health", health)
   .get("/verify.mjs", partnerModule)

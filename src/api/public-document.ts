@@ -19,12 +19,12 @@ export type PublicDocument<Body extends string | Blob = string> = {
 /** A large document. Its bytes are Blobs, because Bun copies any other body once for each client that reads slowly. */
 export type CompressedDocument = PublicDocument<Blob>;
 
-export function publicDocument(body: string, type: string): PublicDocument {
+export function makeDocument(body: string, type: string): PublicDocument {
   return { body, gzipped: null, type, etag: etagOf(body) };
 }
 
 /** Makes the document of a file that is compressed already, such as a .tgz file. */
-export function documentOfCompressedFile(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
+export function makeCompressedDocument(bytes: Uint8Array<ArrayBuffer>, type: string): CompressedDocument {
   return { body: new Blob([bytes]), gzipped: null, type, etag: etagOf(bytes) };
 }
 
@@ -73,7 +73,7 @@ export function createDocumentCache({ current }: Pick<Configuration, "current">)
 /** `Cache-Control` of documents with public keys. Five minutes are safe, because a key is published a day before it signs. */
 export const publicKeyCacheControl = "public, max-age=300, must-revalidate";
 
-/** Sends a document, or 304 if `If-None-Match` has its entity tag. */
+/** Sends a document, or 304 if `If-None-Match` has the document's entity tag. */
 export function sendDocument(
   c: Context,
   { body, gzipped, type, etag: plainEtag }: PublicDocument<string | Blob>,
@@ -89,7 +89,7 @@ export function sendDocument(
   c.header("Content-Type", type);
   if (compress) c.header("Content-Encoding", "gzip");
   const sent = compress ? gzipped : body;
-  // Hono answers HEAD with an empty body, whose length Bun would send.
+  // Hono answers HEAD with an empty body. Without this header, Bun would send the length of that empty body.
   c.header("Content-Length", String(typeof sent === "string" ? Buffer.byteLength(sent) : sent.size));
   // Hono passes the body to `new Response`, which accepts a Blob; Hono's types do not have Blob.
   return c.body(sent as string);

@@ -8,7 +8,7 @@ import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, maxTermLength, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalizeRegNo, maxTeacherId } from "../domain/teachers/teachers.ts";
-import { registerMessageCode } from "../http/request-body.ts";
+import { registerErrorCode } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 import { maxRegNoCharacters } from "../partner/reg-no.ts";
 
@@ -29,7 +29,7 @@ const textOf = (max: number) =>
   v.pipe(v.string("must be text"), v.maxLength(max, `must be text of at most ${max} characters`));
 
 function listOf<Item extends v.GenericSchema>(item: Item, max: number) {
-  const form = registerMessageCode("BATCH_SIZE", `must have 1 to ${max} elements`);
+  const form = registerErrorCode("BATCH_SIZE", `must have 1 to ${max} elements`);
   return v.pipe(v.array(item, "must be an array"), v.minLength(1, form), v.maxLength(max, form));
 }
 
@@ -58,7 +58,7 @@ function membersIn(identifier: unknown): readonly string[] | null {
   return identifierMembers.filter((name) => Object.hasOwn(identifier, name));
 }
 
-/** Makes the message for an identifier with none or several of the members. For `reg_no` it suggests `regNo`. */
+/** Makes the message for an identifier with none or several of regNo, tId and nin. For `reg_no` it suggests `regNo`. */
 function exactlyOneOf(identifier: unknown): string {
   const fold = (name: string) => name.replace(/[-_]/g, "").toLowerCase();
   const given = new Set(Object.keys(identifier as object).map(fold));
@@ -82,7 +82,7 @@ function identifying<Entries extends v.ObjectEntries>(others: Entries) {
 
 const purposeSchema = v.picklist(
   purposes,
-  registerMessageCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
+  registerErrorCode("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`),
 );
 
 const contextText = v.optional(textOf(500));
@@ -99,7 +99,7 @@ export const batchCheckSchema = jsonObject({ items: listOf(eligibilityCheckSchem
 const maxLabel = 200;
 const labelForm = `must be 1 to ${maxLabel} printable characters, in one line`;
 
-/** The name or reference of a list. The service signs and stores the text, so it must not identify a person. */
+/** The name or reference of a list. The service signs and stores the text, so the text must not identify a person. */
 const listLabelSchema = v.pipe(
   v.string("must be text"),
   v.minLength(1, labelForm),
@@ -116,7 +116,7 @@ export const rosterSchema = jsonObject({
 
 export const ninLookupSchema = jsonObject({ nin: ninSchema });
 
-/** The public lookup's term; domain/teachers/search-term.ts interprets it. */
+/** The public lookup's term. domain/teachers/search-term.ts decides which identifier or contact the term is. */
 export const searchTermSchema = v.pipe(
   v.string("is required"),
   v.regex(/\S/, "is required"),

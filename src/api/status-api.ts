@@ -8,7 +8,7 @@ import { type HonoEnv, readPathParameter } from "../http/context.ts";
 import type { Service } from "../service.ts";
 import { createOneSecondCache, type EvidenceLogDocuments, throwNotKnown } from "./evidence-api.ts";
 import type { ApiHandler, HonoContext } from "./public-api.ts";
-import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
+import { makeDocument, type PublicDocument, sendDocument } from "./public-document.ts";
 
 export type StatusListDocuments = ReturnType<typeof createStatusListDocuments>;
 
@@ -16,7 +16,7 @@ type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | 
 
 type Pack = { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument };
 
-/** Makes the documents of the routes below. The database is read at most once a second. @throws TvsError NOT_KNOWN */
+/** Makes the status lists' documents. The database is read at most once a second. @throws TvsError NOT_KNOWN */
 export function createStatusListDocuments(sources: Sources, evidence: EvidenceLogDocuments) {
   const { configuration, clock } = sources;
   let served = { lists: null as StatusLists | null, documents: new Map<string, PublicDocument>() };
@@ -41,7 +41,7 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
     async aggregation(): Promise<PublicDocument> {
       const { lists } = await newest();
       if (lists === null) return throwNotKnown("this service has no status lists");
-      return publicDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
+      return makeDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
     },
     /** Returns the file with which a verifier without a network checks envelopes. */
     async pack(): Promise<PublicDocument> {
@@ -57,7 +57,7 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
       const madeAt = isoFromSeconds(Math.floor(now / 1000));
       const note = checkpoint?.body ?? null;
       const content = { issuer, madeAt, jwks: JSON.parse(jwks), keyHistory, statusLists, checkpoint: note };
-      pack = { of, at: now, document: publicDocument(JSON.stringify(content), "application/json") };
+      pack = { of, at: now, document: makeDocument(JSON.stringify(content), "application/json") };
       return pack.document;
     },
   };
@@ -65,10 +65,10 @@ export function createStatusListDocuments(sources: Sources, evidence: EvidenceLo
 
 function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
   const tokens = [...(lists?.tokens ?? [])];
-  return new Map(tokens.map(([uri, token]) => [uri, publicDocument(token, "application/statuslist+jwt")]));
+  return new Map(tokens.map(([uri, token]) => [uri, makeDocument(token, "application/statuslist+jwt")]));
 }
 
-/** Makes the handler that sends one document. Caches may keep the document for a list's `ttl`. */
+/** Makes the handler that sends one document. Caches may keep the document for the `ttl` of a status list. */
 function createDocumentHandler(
   find: (documents: StatusListDocuments, c: HonoContext) => Promise<PublicDocument>,
 ): ApiHandler {

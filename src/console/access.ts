@@ -8,7 +8,7 @@ import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { areBytesEqual, type Secrets } from "../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/context.ts";
-import { type NotLocalReason, notLocalReasonOf } from "../http/local-caller.ts";
+import { findNotLocalReason, type NotLocalReason } from "../http/local-caller.ts";
 import { acceptsHtml } from "../site/error-page.ts";
 import { ownFilesCsp } from "../site/shell.ts";
 import { renderMessagePage } from "./console-page.ts";
@@ -80,7 +80,7 @@ const refusals: Readonly<Record<NotLocalReason, string>> = {
 export function requireLocalRequest(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     setConsoleHeaders(c);
-    const reason = notLocalReasonOf(c);
+    const reason = findNotLocalReason(c);
     if (reason !== null) return sendError(c, 403, refusals[reason]);
     // The search is the only POST, because its term can be a personal number, which no URL may contain.
     const isSearch = c.req.method === "POST" && /^\/s\/[^/]+\/teachers$/.test(c.req.path);

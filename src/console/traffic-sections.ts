@@ -2,7 +2,7 @@
 
 import { html, raw } from "hono/html";
 import { formatDuration } from "../domain/clock.ts";
-import { answeringOperations } from "../metrics/counters.ts";
+import { teacherOperations } from "../metrics/counters.ts";
 import { estimatePercentileMs } from "../metrics/durations.ts";
 import { type HistoryPoint, historyIntervalMs, maxHistoryPoints } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
@@ -36,7 +36,7 @@ export function renderAnswerCounts({ totals: { answers } }: ConsoleState): Marku
   if (sum(answers.map(({ value }) => value)) === 0)
     return makeNote("No partner has asked about a teacher since the service started.");
   const perOperation = Map.groupBy(answers, ({ labels }) => labels.operation);
-  const rows = [...answeringOperations, "all"].flatMap((operation) => {
+  const rows = [...teacherOperations, "all"].flatMap((operation) => {
     const own = operation === "all" ? answers : (perOperation.get(operation) ?? []);
     const counts = [...licenseStatuses, null].map((status) =>
       sum(own.filter(({ labels }) => status === null || labels.status === status).map(({ value }) => value)),

@@ -1,6 +1,6 @@
 /**
  * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A partner chooses the
- * URL, so the guard treats the URL and the IP addresses of its host as hostile until it finds them public.
+ * URL, so the guard treats the URL and the IP addresses of its host as hostile until a check finds them public.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -25,7 +25,7 @@ export class EndpointError extends TvsError {
 }
 
 type GuardOptions = {
-  /** Allows http and every IP address ({@link isPrivateAddressAllowed}). */
+  /** If true, http and every IP address are allowed ({@link isPrivateAddressAllowed}). */
   readonly allowPrivate: boolean;
 };
 
@@ -33,7 +33,7 @@ type GuardOptions = {
 type Resolver = (host: string) => Promise<readonly string[]>;
 
 type ResolveOptions = GuardOptions & {
-  /** Resolves the host name; the system's resolver by default. */
+  /** The function that resolves the host name; the system's resolver by default. */
   readonly resolver?: Resolver;
   /** Time limit of the resolver; 5 s by default. */
   readonly timeoutMs?: number;
@@ -55,11 +55,11 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 /**
  * Returns why an IP address is not public: the IANA special-purpose registries list it, it is multicast or IPv6 outside
  * global unicast, or it contains an IPv4 address to which a translator would forward. An unusual spelling is refused,
- * because a connection would resolve it as a name. test/delivery/address-guard.test.ts compares all registered blocks.
+ * because a connection would resolve it as a name. test/delivery/address-guard.test.ts checks all registered blocks.
  * @param ip IPv6 without brackets
  * @returns null for a public address
  */
-export function nonPublicRangeOf(ip: string): string | null {
+export function findNonPublicRange(ip: string): string | null {
   if (!ipaddr.isValid(ip)) return "not an IP address";
   const range = specialRange(ipaddr.parse(ip));
   if (range !== null) return range;
@@ -104,7 +104,7 @@ export function parseEndpointUrl(text: string, { allowPrivate }: GuardOptions): 
   return url;
 }
 
-/** Refuses spellings that the URL parser would silently correct or drop. */
+/** Refuses text that the URL parser would silently correct or drop. */
 function checkSpelling(text: string, allowPrivate: boolean): void {
   if (text.length > maxUrlLength) throw invalid(`it is longer than ${maxUrlLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -124,8 +124,8 @@ export function hostOfUrl(url: URL): string {
 }
 
 /**
- * Checks an endpoint's URL and all IP addresses of its host, and refuses the endpoint if one address is not public. This
- * is done when an endpoint is saved, and before each attempt. The attempt connects to a returned address, so a later
+ * Checks an endpoint's URL and all IP addresses of its host, and refuses the endpoint if one address is not public. The
+ * check runs when an endpoint is saved, and before each attempt. The attempt connects to a returned address, so a later
  * change of the DNS has no effect on the attempt.
  * @throws EndpointError with the reason, which is `HOST_UNRESOLVED` if the name has no address
  */
@@ -139,7 +139,7 @@ export async function resolveEndpoint(endpoint: string | URL, options: ResolveOp
 
 async function resolveHost(host: string, options: ResolveOptions): Promise<string[]> {
   const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
-  // The system's resolver has no time limit.
+  // The system's resolver has no time limit of its own.
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
   const found = await withTimeout(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
@@ -154,7 +154,7 @@ async function resolveHost(host: string, options: ResolveOptions): Promise<strin
 }
 
 function requirePublic(host: string, address: string): void {
-  const range = nonPublicRangeOf(address);
+  const range = findNonPublicRange(address);
   if (range !== null) throw refusedAddress(host === address ? host : `${host} (${address})`, range);
 }
 

@@ -22,7 +22,7 @@ export type AttemptDependencies = {
 
 /**
  * Returns a function that makes one attempt and returns its result, whatever the endpoint does. Each attempt resolves
- * and checks the endpoint's host, and connects to a checked address. Attempts at one URL share a DNS lookup under way.
+ * and checks the endpoint's host, and connects to a checked address. Attempts at one URL share a running DNS lookup.
  * @throws TvsError MASTER_KEY_WRONG if the endpoint's secret cannot be decrypted
  */
 export function createAttemptMaker(dependencies: AttemptDependencies) {

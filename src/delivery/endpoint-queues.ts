@@ -4,7 +4,7 @@ type QueueLimits = {
   /** The most concurrent attempts to all endpoints together. */
   readonly maxAttempts: number;
   readonly maxAttemptsPerEndpoint: number;
-  /** The most leased deliveries of one endpoint: more than its attempts, so that a free slot need not wait for a lease. */
+  /** The most leased deliveries of one endpoint. More than its attempts, so that a freed slot finds one to send. */
   readonly maxHeldPerEndpoint: number;
   /** The most leased deliveries of all endpoints together; this bounds memory. */
   readonly maxHeld: number;
@@ -12,7 +12,7 @@ type QueueLimits = {
 
 type EndpointQueue = ReturnType<typeof createQueue>;
 
-/** An attempt that has begun. `isProbe` is true if the endpoint was failing. */
+/** An attempt that has begun. `isProbe` is true if the endpoint was failing when the attempt began. */
 export type RunningAttempt = {
   readonly queue: EndpointQueue;
   readonly delivery: LeasedDelivery;
@@ -22,9 +22,9 @@ export type RunningAttempt = {
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
 /**
- * Keeps a queue for each endpoint, so that a slow or dead endpoint delays no other, and shares the attempts among them.
- * After a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints together get
- * at most half of all attempts.
+ * Keeps a queue for each endpoint, so that a slow or dead endpoint delays no other, and divides the attempts among the
+ * endpoints. After a failed attempt an endpoint gets one attempt at a time, until its next success. Failing endpoints
+ * together get at most half of all attempts.
  */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
@@ -41,7 +41,7 @@ export function createEndpointQueues(limits: QueueLimits) {
   const inTurn = () => [...order.slice(turn % order.length), ...order.slice(0, turn % order.length)];
 
   return {
-    /** Updates the endpoints from the database. @returns the leased deliveries of closed endpoints, to be given back */
+    /** Updates the queues to the given endpoints. @returns the leased deliveries of closed endpoints, to be given back */
     update(endpoints: readonly SendableEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
@@ -75,7 +75,7 @@ export function createEndpointQueues(limits: QueueLimits) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
         if (queue === undefined) continue;
-        // A lease request reserves half of its limit for retries, so less than half means that nothing else is due.
+        // A request reserves half of its limit for retries, so fewer rows than half mean that nothing else is due.
         if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
           queue.waiting.push({ delivery, leasedAtMs });
@@ -102,7 +102,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
       return null;
     },
-    /** Frees the attempt's slot. The delivery stays leased here until `forget`. */
+    /** Frees the attempt's slot. The delivery stays leased here until `forget` is called. */
     end({ queue, isProbe }: RunningAttempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
@@ -146,7 +146,7 @@ function updateQueue(queue: EndpointQueue, endpoint: SendableEndpoint, now: numb
   queue.mayHaveDue = endpoint.nextDueAt !== null && endpoint.nextDueAt <= now;
 }
 
-/** Returns how many deliveries to lease in one commit, because one commit for each would cost more than the attempts. */
+/** Returns how many deliveries to lease in one commit. A commit for each delivery would cost more than the attempt. */
 function roomOf({ isOpen, mayHaveDue, isFailing, waiting, underWay }: EndpointQueue, limits: QueueLimits) {
   if (!isOpen || !mayHaveDue || waiting.length >= limits.maxAttemptsPerEndpoint / 2) return 0;
   return (isFailing ? 1 : limits.maxHeldPerEndpoint) - waiting.length - underWay;

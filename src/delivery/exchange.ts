@@ -6,12 +6,12 @@ import * as https from "node:https";
 import { isIP, type Socket } from "node:net";
 import { type Clock, systemClock } from "../domain/clock.ts";
 import type { DeliveryErrorCode } from "../domain/deliveries.ts";
-import { hostOfUrl, nonPublicRangeOf } from "./address-guard.ts";
+import { findNonPublicRange, hostOfUrl } from "./address-guard.ts";
 
 export type AttemptResult = {
   /** The HTTP status, even if the attempt failed later; null if the receiver sent none. */
   readonly status: number | null;
-  /** Null if the receiver acknowledged the delivery. */
+  /** The failure's code; null if the receiver acknowledged the delivery. */
   readonly error: DeliveryErrorCode | null;
   /** The `Retry-After` of a response that does not acknowledge the delivery; null without the header. */
   readonly retryAfterSeconds: number | null;
@@ -68,7 +68,7 @@ function readResponse(request: ClientRequest) {
     const refusal = errorOfStatus(status);
     response.on("error", (error) => settle(errorOfPhase(phase, error)));
     if (refusal !== null) return fail(refusal, response);
-    // Each pair of name and value has a colon, a space and a line end.
+    // Two bytes follow each name (colon and space) and each value (line end).
     const headerBytes = response.rawHeaders.reduce((total, text) => total + text.length + 2, 0);
     readBody(response, maxResponseBytes - headerBytes);
   });
@@ -87,7 +87,7 @@ function readResponse(request: ClientRequest) {
   }
 }
 
-/** Reports the phases of a connection. Each runtime and TLS library has its own errors, and all have the same phases. */
+/** Reports the phases of a connection. Runtimes and TLS libraries have different errors, and the same phases. */
 function followPhases(request: ClientRequest, reach: (phase: Phase) => void): void {
   request.on("socket", (socket: Socket & { encrypted?: boolean }) => {
     if (!socket.connecting) return reach("response");
@@ -99,7 +99,7 @@ function followPhases(request: ClientRequest, reach: (phase: Phase) => void): vo
 function errorOfPhase(phase: Phase, error?: Error & { code?: string }): DeliveryErrorCode {
   if (phase === "connect") return "CONNECT_FAILED";
   if (phase === "tls") return "TLS_FAILED";
-  // In all three runtimes the codes of the HTTP parser's errors begin with HPE_.
+  // In every runtime the codes of the HTTP parser's errors begin with HPE_.
   if (error?.code?.startsWith("HPE_")) return "RESPONSE_MALFORMED";
   return phase === "body" ? "RESPONSE_INCOMPLETE" : "CONNECTION_LOST";
 }
@@ -181,7 +181,7 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
     return { status, error, retryAfterSeconds, durationMs };
   }
 
-  /** Closes all connections. Called after the sender has closed, because this cuts off attempts under way. */
+  /** Closes all connections, which cuts off attempts under way. To be called after the sender has closed. */
   function close(): void {
     for (const agents of [kept, single]) for (const agent of [agents.http, agents.https]) agent.destroy();
   }
@@ -189,15 +189,15 @@ export function createWebhookHttpClient(options: WebhookHttpClientOptions = {}) 
   return { deliver, close };
 }
 
-/** Repeats the address guard's rule, for a caller without the guard. A name, which would be resolved again, is refused. */
+/** Repeats the address guard's check, for callers without the guard. A host name is refused: it would be resolved again. */
 function isAddressRefused({ url, address, allowPrivate }: WebhookRequest): boolean {
   if (isIP(address) === 0) return true;
-  return !allowPrivate && (url.protocol !== "https:" || nonPublicRangeOf(address) !== null);
+  return !allowPrivate && (url.protocol !== "https:" || findNonPublicRange(address) !== null);
 }
 
 /**
- * Sends the request. If the receiver closes a kept connection before it answers, the endpoint has not failed: the request
- * is sent once more on a new connection, with the same deadline. It may arrive twice, as at-least-once delivery allows.
+ * Sends the request. If the receiver closes a kept connection before it answers, the endpoint has not failed: the
+ * request is sent once more on a new connection, with the same deadline. The request may arrive twice.
  */
 async function post(request: WebhookRequest, [kept, single]: [Agents, Agents]): Promise<WebhookResponse> {
   const { deadlineMs, signal } = request;
@@ -231,7 +231,7 @@ function send({ url, address, headers, body }: WebhookRequest, agents: Agents) {
     path: `${url.pathname}${url.search}`,
     headers: { ...headers, Host: url.host, "Content-Length": bytes.length },
     maxHeaderSize: maxResponseBytes,
-    // A TLS server name is never an IP address (RFC 6066, 3). Without one, the certificate is checked against `host`.
+    // TLS allows no IP address as server name (RFC 6066, 3). Without a name, the certificate is checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };
   const request = isSecure

@@ -13,7 +13,7 @@ const senderLimits = {
   maxAttemptsPerEndpoint: 8,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
-  /** How long a lease lasts. After it, another sender takes over the deliveries of a dead process. */
+  /** How long a lease lasts. When it expires, another sender takes over the deliveries of a dead process. */
   leaseMs: 60_000,
   deadlineMs: 15_000,
   pollMs: 200,
@@ -22,7 +22,7 @@ const senderLimits = {
 };
 type SenderLimits = typeof senderLimits;
 
-/** The time that a lease outlasts the deadline: an attempt also resolves a name (5 s at most) and makes two commits. */
+/** How much longer a lease lasts than the exchange: an attempt also resolves a name (at most 5 s) and makes two commits. */
 const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
 const errorPauseMs = 2_000;
@@ -82,11 +82,11 @@ export function startWebhookSender(dependencies: WebhookSenderDependencies) {
     const at = clock.now();
     const report = (error: unknown) => onError?.(error);
     const result = (await makeAttempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
-    // The record begins before the slot is freed, so that it shares a commit with the next lease.
+    // Recording begins before the slot is freed, so that the record shares a commit with the next lease.
     const recorded = result === null ? null : record({ delivery, url: endpoint.url, at }, result);
     queues.end(attempt, result?.error !== null);
     if (!isClosing) loop.wake({ look: false });
-    // If the attempt cannot be recorded, the delivery is sent again after its lease.
+    // If the attempt cannot be recorded, the delivery is sent again after its lease has expired.
     await recorded?.catch(report);
     queues.forget(delivery);
   }
@@ -194,7 +194,7 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   }
 
   return {
-    /** Resolves when no work is left. */
+    /** Wakes the loop. @returns a promise that resolves when no work is left */
     wake(want: { look: boolean }): Promise<void> {
       wanted = { look: wanted.look || want.look, fill: true };
       if (!isWorking) working = workOn();

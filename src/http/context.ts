@@ -50,7 +50,7 @@ export function readPathParameter(c: Context, name: string): string {
   return c.req.param(name) ?? "";
 }
 
-/** Sets the quota's headers: those of the contract (C15), and the standard RateLimit fields with minute and day. */
+/** Sets the headers of a quota: the contract's headers (C15), and the standard RateLimit fields for minute and day. */
 export function setRateLimitHeaders(headers: Headers, state: LimitState): void {
   const policy = state.windows.map(({ name, limit, lasts }) => `"${name}";q=${limit};w=${lasts}`);
   const left = state.windows.map((window) => `"${window.name}";r=${window.left};t=${window.endsIn}`);

@@ -1,4 +1,4 @@
-/** Recognises requests from this machine: only they may see the console and the API key of a sandbox's demo partner. */
+/** Recognises requests from this machine: only these may see the console and the API key of a sandbox's demo partner. */
 
 import type { RequestSource } from "./context.ts";
 
@@ -20,7 +20,7 @@ export type NotLocalReason = "address" | "name" | "proxy";
  * checked because another site can make its own name resolve to this machine (DNS rebinding).
  * @returns null if the request is local, else the first check that failed
  */
-export function notLocalReasonOf({ env, req }: RequestSource): NotLocalReason | null {
+export function findNotLocalReason({ env, req }: RequestSource): NotLocalReason | null {
   if (!ourAddress.test(env.remoteAddress)) return "address";
   if (!ourName.test(req.header("Host") ?? "")) return "name";
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;
@@ -33,5 +33,5 @@ export function demoPartnerForCaller(
   source: RequestSource,
   demo: DemoPartner | undefined,
 ): DemoPartner | null {
-  return demo !== undefined && notLocalReasonOf(source) === null ? demo : null;
+  return demo !== undefined && findNotLocalReason(source) === null ? demo : null;
 }

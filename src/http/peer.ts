@@ -25,11 +25,11 @@ export function parseClientCertHeader(value: string | null | undefined): Present
   const base64 = byteSequence.exec(value?.trim() ?? "")?.[1];
   if (base64 === undefined || base64.length > (maxCertificateBytes / 3) * 4) return null;
   const der = Buffer.from(base64, "base64");
-  // Refuses base64 whose unused last bits are not 0: it would be a second text of the same certificate.
+  // Refuses base64 whose unused last bits are not 0: such base64 would be a second text of the same certificate.
   return der.toString("base64") === base64 ? parseCertificate(der) : null;
 }
 
-/** A cache of IP addresses is emptied when it holds this many. */
+/** A cache of IP addresses is emptied when it holds this many addresses. */
 const maxCachedAddresses = 4_096;
 
 /**
@@ -58,8 +58,8 @@ export function createClientAddressFinder(options: {
 }
 
 /**
- * Makes a function that checks whether an IP address is in one of the networks. It reads no headers, which anybody can set.
- *
+ * Makes a function that checks whether an IP address is in one of the networks. The function reads no headers, because
+ * anybody can set headers.
  * @param entries IP addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the invalid entry
  */

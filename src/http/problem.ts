@@ -30,9 +30,9 @@ const retryAfterSeconds = "1";
 const shortConflicts: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /**
- * Makes the answer to a failure, and records its code in the trace. The body has the contract's shape, `{statusCode,
- * message}`, or is problem details (RFC 9457) if `Accept` names them. The headers are set on Hono's context, so that an
- * error page can have another body with the same headers.
+ * Makes the answer to a failure, and records the failure's code in the trace. The body has the contract's shape,
+ * `{statusCode, message}`, or is problem details (RFC 9457) if `Accept` names them. The headers are set on Hono's
+ * context, so that an error page can have another body with the same headers.
  */
 export function createProblemResponse(error: unknown, c: Context<HonoEnv>): Response {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });

@@ -12,7 +12,7 @@ import type { HonoEnv } from "./context.ts";
 const maxBodyBytes = 256 * 1024;
 
 /** A body above `maxBodyBytes` is read up to this size before it is refused; Bun itself refuses a larger one. */
-export const maxReadBytes = 1024 * 1024;
+export const maxReadBodyBytes = 1024 * 1024;
 
 /** The largest body of an HTML form, in bytes: our forms have one or two fields. */
 const maxFormBytes = 16 * 1024;
@@ -21,7 +21,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads a request's JSON body, whatever its Content-Type says, and validates it. Several handlers may read one body.
- * @returns the validated value, and in `raw` the body with its unknown members, which its fingerprint covers
+ * @returns the validated value, and in `raw` the body with its unknown members, which the call's fingerprint covers
  * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a truncated body, and what {@link validateBySchema} throws
  */
 export async function readJsonBody<Schema extends v.GenericSchema>(
@@ -54,13 +54,13 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
 /** Reads a body of unknown or excessive length to its end, because a caller that is still sending can miss the answer. */
 async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
-  if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
+  if (Number(headers.get("Content-Length")) > maxReadBodyBytes) throw tooLarge();
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of body ?? []) {
     bytes += part.length;
     if (bytes <= maxBytes) parts.push(part);
-    else if (bytes > maxReadBytes) break;
+    else if (bytes > maxReadBodyBytes) break;
   }
   if (bytes > maxBytes) throw tooLarge();
   return Buffer.concat(parts);
@@ -94,8 +94,8 @@ const notJson = () => invalid("the body must be JSON in UTF-8");
 
 const codesByMessage = new Map<string, ApiErrorCode>();
 
-/** Registers the error code of a schema's message. Without this, the code is REQUEST_INVALID. @returns the message */
-export function registerMessageCode(code: ApiErrorCode, message: string): string {
+/** Registers the error code of a schema's message. An unregistered message has REQUEST_INVALID. @returns the message */
+export function registerErrorCode(code: ApiErrorCode, message: string): string {
   codesByMessage.set(message, code);
   return message;
 }
@@ -103,7 +103,7 @@ export function registerMessageCode(code: ApiErrorCode, message: string): string
 /**
  * Validates a value by a schema. The error names the first invalid member, and never contains the member's value.
  * @param name the name of the whole value in the message
- * @throws TvsError REQUEST_INVALID if a member is missing; else the code that {@link registerMessageCode} registered for
+ * @throws TvsError REQUEST_INVALID if a member is missing; else the code that {@link registerErrorCode} registered for
  *   the schema's message, or REQUEST_INVALID. An example of a message: `items[3].identifier.nin must be 11 digits`
  */
 export function validateBySchema<Schema extends v.GenericSchema>(

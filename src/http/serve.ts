@@ -10,7 +10,7 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ConnectionInfo } from "./context.ts";
 import { createNetworkMatcher } from "./peer.ts";
 import { buildFailureHeaders } from "./problem.ts";
-import { maxReadBytes } from "./request-body.ts";
+import { maxReadBodyBytes } from "./request-body.ts";
 import type { TlsClientsByPort, TlsCredentials, TlsLimits, TlsTerminatorOptions } from "./tls.ts";
 import { listenOnPort, loopbackHost, openTlsTerminator } from "./tls.ts";
 
@@ -20,7 +20,7 @@ export type HttpApp = {
 };
 
 export type ServerLimits = TlsLimits & {
-  /** The longest time without data. Load balancers close idle connections after 60 s, and must do so before the service. */
+  /** The longest time without data. A load balancer closes idle connections after 60 s, and must close them first. */
   readonly idleTimeoutMs: number;
   /** The longest time that `close` waits for requests in flight. */
   readonly drainTimeoutMs: number;
@@ -117,7 +117,7 @@ export async function serve(app: HttpApp | Promise<HttpApp>, options: ServeOptio
   };
 }
 
-/** Opens the TLS port and the listener behind it, which refuses every connection that is not the terminator's. */
+/** Opens the TLS port and the listener behind it, which refuses every connection that does not come from the terminator. */
 async function openSecureServer(
   fetch: HttpApp["fetch"],
   options: Omit<ServerOptions, "answer">,
@@ -158,7 +158,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
     hostname: host,
     port,
     idleTimeout: Math.ceil(idleTimeoutMs / 1000),
-    maxRequestBodySize: maxReadBytes,
+    maxRequestBodySize: maxReadBodyBytes,
     development: false,
     async fetch(request: Request, server) {
       const { url } = request;
@@ -186,7 +186,7 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
   };
 }
 
-/** Reads a body that no handler has read. Without this, a client that is still sending would lose the answer. */
+/** Reads a body that no handler has read, because a client that is still sending can miss the answer. */
 async function discardBody({ body }: Request): Promise<void> {
   try {
     for await (const _part of body ?? []);

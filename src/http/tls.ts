@@ -28,9 +28,9 @@ export type TlsLimits = {
   readonly handshakeTimeoutMs: number;
   /** The longest time without data on a connection, for example because the client does not read its answer. */
   readonly idleTimeoutMs: number;
-  /** The most connections, including those in the handshake; further ones are closed. */
+  /** The most connections, including those in the handshake; further connections are closed. */
   readonly maxConnections: number;
-  /** The most connections of one IP address (IPv6: /64) except a trusted proxy; further ones are closed. */
+  /** The most connections of one IP address (IPv6: /64); further connections are closed. Trusted proxies have no limit. */
   readonly maxConnectionsPerAddress: number;
 };
 
@@ -52,7 +52,7 @@ const ciphers = ["ECDSA", "RSA"]
 /** The clients of the connections to the inner listener, by the local port of each connection. */
 export type TlsClientsByPort = Map<number, ConnectionInfo>;
 
-/** The IP address of the inner listener; the terminator also connects from it. */
+/** The IP address of the inner listener. The terminator also connects from this address. */
 export const loopbackHost = "127.0.0.1";
 
 /**
@@ -78,7 +78,7 @@ export async function openTlsTerminator(
       const port = inner.localPort as number;
       clients.set(port, client);
       inner.once("close", () => {
-        // A later connection may already have the same port.
+        // A later connection may already have the same port, and keeps its entry.
         if (clients.get(port) === client) clients.delete(port);
       });
       outer.pipe(inner).pipe(outer);
@@ -174,7 +174,7 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   if (!fits) throw refused("the TLS key does not belong to the TLS certificate: give the pair's own key");
 }
 
-/** Counts the TLS port's connections, in total and by IP address. A connection counts before its TLS handshake. */
+/** Counts the TLS port's connections, in total and by IP address. Each counts from its start, before the TLS handshake. */
 function createConnectionCounter(limits: TlsLimits, isTrusted: (remoteAddress: string) => boolean) {
   type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
   // The keys are the client's address and port, because on Deno the TLS socket is another object than the TCP socket.

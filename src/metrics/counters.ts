@@ -16,7 +16,7 @@ export type TrafficKind = "public" | "partner" | "other";
 type CountedRoute = { readonly path: string; readonly traffic?: TrafficKind };
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
-export const answeringOperations: readonly (AttestedOperation | "public-lookup")[] = [
+export const teacherOperations: readonly (AttestedOperation | "public-lookup")[] = [
   "public-lookup",
   ...Object.values(operationOfScope),
 ];
@@ -55,7 +55,7 @@ const newRoute = (traffic: TrafficKind) => ({ traffic, durations: makeHistogram(
 
 export type IntervalCounts = ReturnType<typeof newInterval>;
 
-/** Starts the counts of an interval. @param signingPeak the signatures that callers wait for at its beginning */
+/** Starts the counts of an interval. @param signingPeak the signatures that callers wait for when the interval begins */
 const newInterval = (signingPeak: number) => ({
   durations: { public: makeHistogram(), partner: makeHistogram(), other: makeHistogram() },
   ...{ refused: 0, failed: 0, delivered: 0, undelivered: 0 },
@@ -66,7 +66,7 @@ const newInterval = (signingPeak: number) => ({
 
 export type Counters = ReturnType<typeof createServiceCounters>;
 
-/** Makes the counters of this process. @param table the routes; each with a kind of traffic is counted separately */
+/** Makes the counters of this process. @param table the routes; each route with a kind of traffic is counted separately */
 export function createServiceCounters(table: readonly CountedRoute[]) {
   const other = newRoute("other");
   const routes = new Map([["other", other]]);
@@ -75,7 +75,7 @@ export function createServiceCounters(table: readonly CountedRoute[]) {
   const requests = createMetricCounter("tvs_http_requests_total");
   const durations = histogramOf("tvs_http_request_duration_seconds", durationBounds);
   const statusesOf = (operation: string) => licenseStatuses.map((status) => ({ operation, status }));
-  const answers = createMetricCounter("tvs_answers_total", answeringOperations.flatMap(statusesOf));
+  const answers = createMetricCounter("tvs_answers_total", teacherOperations.flatMap(statusesOf));
   const signatures = createMetricCounter("tvs_signatures_total");
   const signatureFailures = createMetricCounter("tvs_signature_failures_total");
   const groups = histogramOf("tvs_commit_group_size", groupBounds);
@@ -131,7 +131,7 @@ export function createServiceCounters(table: readonly CountedRoute[]) {
     lagged(ms: number): void {
       interval.lagMs = Math.max(interval.lagMs, ms);
     },
-    /** Returns what was counted since the last call, and starts the next interval. */
+    /** Returns what was counted since the previous call of this function, and starts the next interval. */
     takeInterval(): IntervalCounts {
       const taken = interval;
       interval = newInterval(underWay);
@@ -147,7 +147,7 @@ export function createServiceCounters(table: readonly CountedRoute[]) {
 
 const lagProbeMs = 250;
 
-/** Measures repeatedly how late the event loop runs a timer. @returns a function that stops this */
+/** Measures repeatedly how late the event loop runs a timer. @returns a function that stops the measurement */
 export function watchEventLoopLag({ lagged }: Pick<Counters, "lagged">): () => void {
   let probedAtMs = performance.now();
   const timer = setInterval(() => {
@@ -169,7 +169,7 @@ export function makeCountingSigner(signer: Signer, counters: Counters): Signer {
   };
 }
 
-/** Wraps a store, so that it counts each answer when it is stored. Only a stored answer may be sent. */
+/** Wraps a store, so that each answer is counted when the answer is stored. Only a stored answer may be sent. */
 export function makeCountingStore(store: AttestationStore, { answered }: Counters): AttestationStore {
   return {
     ...store,
@@ -179,7 +179,7 @@ export function makeCountingStore(store: AttestationStore, { answered }: Counter
       const { attestations, people = [], read } = call;
       for (const { operation, status } of attestations)
         if (status !== statementStatus) answered(operation, status);
-        // These teachers of a statement's list were not found. The loop below counts the others.
+        // Counts a statement's teachers who were not found. The loop below counts the teachers who were found.
         else answered("roster", "NOT_FOUND", read.length - people.length);
       for (const { status } of people) answered("roster", status);
       return stored;

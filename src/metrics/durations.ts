@@ -5,7 +5,7 @@ const longestUs = 8_192_000;
 
 /**
  * Makes a histogram of durations in microseconds. With one significant digit it takes some 3 kB, and a percentile is at
- * most a tenth too high. Its highest value is the end of a bucket, because Deno's `add` drops a bucket that ends later.
+ * most a tenth too high. `highest` is the end of a bucket, because Deno's `add` drops a bucket that ends later.
  */
 export const makeHistogram = () => createHistogram({ lowest: 1, highest: 2 ** 23 - 1, figures: 1 });
 

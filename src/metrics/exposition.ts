@@ -25,7 +25,7 @@ export type MetricsSources = {
   readonly signers: () => Readonly<{ running: number; deaths: number; lastDeathAt: number | null }>;
   /** By how many milliseconds this machine's clock is ahead of the database's. */
   readonly clockAheadMs: () => number;
-  /** Whether the disk refused the last commit of evidence; health is 503 then. */
+  /** Returns true if the disk refused the last commit of evidence; `/health` then answers 503. */
   readonly isDiskRefusing: () => boolean;
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
 };
@@ -46,7 +46,7 @@ const lossLabels = {
   revocations: "revocation",
 } as const;
 
-/** Reads the current value of each metric that is not a counter, by its name. */
+/** For each metric that is not a counter, by the metric's name: the function that reads its current value. */
 const readers: Readonly<Record<string, Reader>> = {
   tvs_signing_queue_length: ({ counters }) => counters.signaturesUnderWay(),
   tvs_webhook_backlog: ({ readings }) =>
@@ -138,7 +138,7 @@ function ofLog(read: (log: LogFigures, now: number) => number | null | readonly 
 
 type Sample = { readonly value: number; readonly labels?: Readonly<Record<string, string | number>> };
 
-/** Reads a metric's number, or its samples if it has labels; null if it has no value. */
+/** A function that reads a metric's number, or samples if the metric has labels; null if the metric has no value. */
 type Reader = (input: CurrentMetrics) => number | null | readonly Sample[];
 
 /** Makes a sample for each value of a label; all samples also have the labels `shared`. */

@@ -7,7 +7,7 @@ export type TrafficHistory = ReturnType<typeof startTrafficHistory>;
 
 export const historyIntervalMs = 2_000;
 export const maxHistoryPoints = 450;
-/** The console's written percentiles are those of the last 150 points, which are five minutes. */
+/** The percentiles that the console shows as numbers cover the last 150 points, which are five minutes. */
 const percentilePoints = 150;
 
 /** Records a point of the console's charts every two seconds, and keeps those of the last quarter of an hour. */

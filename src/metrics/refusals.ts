@@ -54,7 +54,7 @@ export function createRefusalCounter(clock: { now(): number }) {
       for (const past of counts.minutes.keys())
         if (past <= minute - recentMinutes) counts.minutes.delete(past);
     },
-    /** Lists callers, the last refused first, with their refusals by error code: since the start, and in 15 minutes. */
+    /** Lists callers, the last refused first, with their refusals by error code: in all, and in the last 15 minutes. */
     callers() {
       const since = minuteNow() - recentMinutes;
       const recentOf = ({ minutes }: Counts) =>

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { type CLibrary, findCLibrary, makeFixedBytes, openCLibrary, type Pointer } from "../foreign.ts";
-import { hashBytes } from "./engine.ts";
+import { hashLength } from "./engine.ts";
 
 /** How many signatures one call of crypto_mb makes. A call takes the same time if it makes fewer. */
 export const laneCount = 8;
@@ -12,7 +12,7 @@ export type CryptoMbKey = ReturnType<typeof createEightfoldKey>;
 /** Finds Intel's crypto_mb library in the folders of Linux distributions. @returns undefined if it is not installed */
 export const findCryptoMb = () => findCLibrary("libcrypto_mb.so.11");
 
-/** Whether Linux reports that the processor has AVX-512 IFMA, the instructions that crypto_mb needs. */
+/** Returns true if Linux reports that the processor has AVX-512 IFMA, the instructions that crypto_mb needs. */
 export function canProcessorRunCryptoMb(): boolean {
   try {
     return /^flags\b.* avx512ifma\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
@@ -27,9 +27,9 @@ const functions = {
   mbx_RSA_private_crt_Method: { args: ["i32"], returns: p },
   mbx_RSA_pub65537_Method: { args: ["i32"], returns: p },
   mbx_RSA_Method_BufSize: { args: [p], returns: "i32" },
-  // Arrays of eight pointers to inputs, outputs, p, q, dp, dq and 1/q; then the key's bits, method and scratch memory.
+  // Takes eight pointers each to inputs, outputs, p, q, dp, dq and 1/q; then the key's bits, method and scratch memory.
   mbx_rsa_private_crt_mb8: { args: [p, p, p, p, p, p, p, "i32", p, p], returns: "u32" },
-  // Arrays of eight pointers to inputs, outputs and moduli; then the key's bits, the method and scratch memory.
+  // Takes eight pointers each to inputs, outputs and moduli; then the key's bits, the method and scratch memory.
   mbx_rsa_public_mb8: { args: [p, p, p, "i32", p, p], returns: "u32" },
 } as const;
 
@@ -55,7 +55,7 @@ export async function openCryptoMb(file: string) {
   };
 }
 
-/** The library's methods for keys of `bits` bits, and the memory that they need; null if it has none for that size. */
+/** Finds the library's methods for keys of `bits` bits, and the size of their memory. @returns null if it has none */
 function methodsFor({ functions: mbx }: CLibrary<typeof functions>, bits: number) {
   const [signing, checking] = [mbx.mbx_RSA_private_crt_Method(bits), mbx.mbx_RSA_pub65537_Method(bits)];
   if (signing === null || checking === null) return null;
@@ -113,7 +113,7 @@ function createEightfoldKey(
   const modulus = eight(numbers.n);
   const crt = numbers.crt.map((number) => eight(number));
 
-  /** Signs in all lanes. @returns whether the public key recovers each lane's message from its signature */
+  /** Signs in all lanes. @returns true if the public key recovers each lane's message from its signature */
   function compute(): boolean {
     const [start, end, memory] = [addressOf(from), addressOf(to), addressOf(scratch)];
     const parts = crt.map(addressOf) as [Pointer, Pointer, Pointer, Pointer, Pointer];
@@ -131,13 +131,13 @@ function createEightfoldKey(
      */
     sign(hashes: readonly Uint8Array[]): Uint8Array[] | null {
       // An unused lane signs the hash of an earlier call again, and its signature is dropped.
-      for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashBytes);
+      for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashLength);
       const isRight = compute();
       const made = hashes.map((_, lane) => signatures.slice(lane * bytes, (lane + 1) * bytes));
       overwrite([signatures, recovered, scratch]);
       return isRight ? made : null;
     },
-    /** Overwrites the key's numbers. This closure also keeps their arrays in memory, which pointers do not. */
+    /** Overwrites the key's numbers. The reference to their arrays also keeps them in memory; pointers would not. */
     free: () => overwrite([numbers.n, ...numbers.crt, scratch]),
   };
 }
@@ -151,7 +151,7 @@ function paddedMessages(bytes: number): Uint8Array<ArrayBuffer> {
   const messages = makeFixedBytes(laneCount * bytes).fill(0xff);
   for (let start = 0; start < messages.length; start += bytes) {
     messages.set([0, 1], start);
-    messages.set(digestInfo, start + bytes - hashBytes - digestInfo.length);
+    messages.set(digestInfo, start + bytes - hashLength - digestInfo.length);
   }
   return messages;
 }

@@ -38,7 +38,7 @@ export const noKeyError = () =>
  * gives other bytes must not sign. The test's private key is public in the source, and signs nothing else.
  */
 export const { input: selfTestInput, signature: selfTestSignature } = known;
-export const hashBytes = 32;
+export const hashLength = 32;
 export const selfTestHash: Uint8Array = hash("sha256", selfTestInput, "buffer");
 
 /** Copies the known-answer test's private key (PKCS #8 DER): an engine overwrites the bytes that it loads. */

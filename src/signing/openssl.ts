@@ -3,23 +3,23 @@ import { TvsError } from "../domain/errors.ts";
 import { findCLibrary, makeFixedBytes, openCLibrary } from "../foreign.ts";
 import { log } from "../logger.ts";
 import { type CryptoMb, type CryptoMbKey, laneCount, openCryptoMb } from "./crypto-mb.ts";
-import { copyTestKey, type HashSigner, hashBytes, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
+import { copyTestKey, type HashSigner, hashLength, noKeyError, runSelfTest, selfTestHash } from "./engine.ts";
 import { minGroupSize } from "./queue.ts";
 
 export type OpensslOptions = {
-  /** Path of OpenSSL's library. If undefined, it is looked for where distributions install it. */
+  /** The path of OpenSSL's library. If undefined, the folders of Linux distributions are searched. */
   readonly library?: string | undefined;
-  /** If undefined, crypto_mb is not used. `isInsisted`: use it even if it is slower, and fail if it is unusable. */
+  /** If undefined, crypto_mb is not used. With `isInsisted`, it is used even if slow; an unusable one is an error. */
   readonly cryptoMb?: { readonly file: string | undefined; readonly isInsisted: boolean } | undefined;
 };
 
 /** A private key in OpenSSL, and also in crypto_mb if crypto_mb supports it. */
 type OpensslKey = { readonly loaded: LibcryptoKey; lanes: CryptoMbKey | null };
 
-/** crypto_mb is used only if it makes eight signatures in at most this share of OpenSSL's time, usually a half. */
+/** crypto_mb is used only if it makes eight signatures in at most this share of OpenSSL's time. It usually takes half. */
 const maxShare = 0.8;
 
-/** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an insisted crypto_mb, cannot be used */
+/** Opens OpenSSL, which signs in the calling thread. @throws Error if OpenSSL, or an `isInsisted` crypto_mb, is unusable */
 export async function openOpenssl(options: OpensslOptions): Promise<HashSigner> {
   const { library = findLibcrypto() } = options;
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
@@ -61,7 +61,7 @@ function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | n
   }
 }
 
-/** Loads a key into crypto_mb. @returns null if crypto_mb does not support the key, or OpenSSL's signature differs */
+/** Loads a key into crypto_mb. @returns null if crypto_mb does not support the key, or signs otherwise than OpenSSL */
 function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LibcryptoKey): CryptoMbKey | null {
   const lanes = cryptoMb.loadKey(pkcs8);
   const [made] = lanes?.sign([selfTestHash]) ?? [];
@@ -84,7 +84,7 @@ export function signHashes(key: OpensslKey, hashes: readonly Uint8Array[]): Uint
   return hashes.map(key.loaded.sign);
 }
 
-/** Opens crypto_mb. @returns null if it cannot be used or is hardly faster @throws Error instead, if `isInsisted` */
+/** Opens crypto_mb. @returns null if it is unusable or hardly faster than OpenSSL @throws Error instead, if insisted on */
 async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, singleMs: number) {
   const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {
@@ -148,7 +148,7 @@ export async function openLibcrypto(file: string) {
   const version = openssl.OpenSSL_version_num() >>> 0;
   if (version >>> 28 !== 3) throw new Error("libcrypto is not version 3");
   const sha256 = openssl.EVP_sha256();
-  const [digest, output] = [makeFixedBytes(hashBytes), makeFixedBytes(outputBytes)];
+  const [digest, output] = [makeFixedBytes(hashLength), makeFixedBytes(outputBytes)];
   const length = new BigUint64Array(new ArrayBuffer(BigUint64Array.BYTES_PER_ELEMENT));
   const [from, to, toLength] = [addressOf(digest), addressOf(output), addressOf(length)];
 

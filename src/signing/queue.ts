@@ -9,7 +9,7 @@ type Call = {
   readonly kind: "single" | "bulk";
   readonly signatures: string[];
   readonly settled: PromiseWithResolvers<string[]>;
-  /** How many signatures a thread has begun or made, in the order of the inputs; and how many are not made yet. */
+  /** `taken`: how many signatures threads have begun or made, in the inputs' order. `left`: how many are not made yet. */
   taken: number;
   left: number;
 };
@@ -19,10 +19,10 @@ type Group = { readonly kid: string; readonly jobs: { readonly call: Call; reado
 
 /** While single checks and batches both wait, every fourth signature is a batch's, so that batches do not starve. */
 const bulkEvery = 4;
-/** With this many unmade signatures of batches, the threads stay busy while a commit waits for further batches. */
+/** From this many unmade signatures of batches on, a commit also waits for batches: the threads have enough to sign. */
 const deepQueue = 256;
 
-/** Keeps the calls that wait for signatures: single checks and batches, each in the order of their arrival. */
+/** Makes the lists of calls that wait for signatures: single checks and batches, each in the order of their arrival. */
 function createCalls() {
   const open = new Set<Call>();
   const waiting: Record<Call["kind"], Call[]> = { single: [], bulk: [] };
@@ -49,7 +49,7 @@ function createCalls() {
       untaken += length;
       return settled.promise;
     },
-    /** Takes up to `size` signatures that no thread has begun, all with the key of the first. */
+    /** Takes up to `size` signatures that no thread has begun, all with the first signature's key. */
     take(size: number): Group {
       const kid = next()?.kid ?? "";
       const jobs: Group["jobs"] = [];
@@ -94,7 +94,7 @@ export type SigningHelper = {
   readonly groupSize: number;
   /** How many groups the helper can have at a time; 0 while the helper cannot sign. */
   slots(): number;
-  /** Signs a group. @throws Error if it cannot; the queue then signs the group in its own thread, if it has one */
+  /** Signs a group. @throws Error if it cannot; the queue's own thread then signs the group, unless only helpers sign */
   sign(kid: string, messages: readonly SigningInput[]): Promise<SignedGroup>;
 };
 
@@ -110,12 +110,12 @@ export type QueueOptions = Pick<Engine, "groupSize" | "signatureMs"> & {
 export const minGroupSize = 4;
 /** A call is refused if its first signature would begin later than this, in milliseconds. */
 const waitAtMostMs = 2_000;
-/** The weight of a new time in the average. A time counts as at most `outlier` averages: the machine may pause. */
+/** The weight of a new time in the average. A pause of the machine counts as at most `outlier` times the average. */
 const [weight, outlier] = [1 / 16, 4];
 
 /**
- * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The rest, and a signature that waits
- * alone, are made in the queue's own thread ("in place"): one group per turn of the event loop, which also serves I/O.
+ * Makes the queue of a service's signatures. Idle helpers make waiting signatures. The queue's own thread makes the others
+ * "in place", also one that waits alone: one group in each turn of the event loop, which also serves I/O.
  */
 export function createSigningQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
   const calls = createCalls();
@@ -157,8 +157,9 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
   }
 
   /**
-   * Gives waiting signatures to helpers, first to the helper with the fewest, and to each at most its share of all
-   * unmade signatures. The last `groupSize` stay in the queue; with `canEmptyQueue`, idle helpers get these too.
+   * Gives waiting signatures to helpers with a free slot, first to the helper with the fewest signatures. A busy helper
+   * gets at most its part of all unmade signatures, which are divided equally among the threads. The last `groupSize`
+   * signatures stay in the queue for this thread; with `canEmptyQueue`, idle helpers may take these too.
    */
   function giveToHelpers(canEmptyQueue: boolean): void {
     while (calls.untaken() > (canEmptyQueue ? 0 : groupSize)) {
@@ -203,13 +204,13 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       const signatures = calls.add({ kid, inputs, kind: bulk ? "bulk" : "single" });
       giveToHelpers(false);
-      // wake() schedules turn() by setImmediate: all calls of this turn of the event loop are queued before it runs.
+      // wake() schedules turn() by setImmediate: all calls of this event-loop turn are queued before turn() runs.
       wake();
       return signatures;
     },
     /** Waits until all calls that wait now are settled. @returns undefined if no call waits */
     whenSettled: () => settled(calls.open()),
-    /** Waits likewise for the calls that a commit gathers: all single checks, and batches only if many of them wait. */
+    /** Like `whenSettled`, for the calls that a commit gathers: all single checks, and batches only if many wait. */
     whenGathered() {
       const isDeep = calls.left.bulk >= deepQueue;
       return settled(calls.open().filter(({ kind }) => kind === "single" || isDeep));

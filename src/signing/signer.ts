@@ -16,7 +16,7 @@ export type SignerOptions = Pick<OpensslOptions, "library"> & {
   readonly secrets: Secrets;
   /** `auto` chooses OpenSSL, with crypto_mb for groups, or WebCrypto if OpenSSL fails its test or is slower. */
   readonly engine: SigningEngineChoice;
-  /** Path of Intel's crypto_mb library. If undefined, it is looked for where distributions install it. */
+  /** The path of Intel's crypto_mb library. If undefined, the folders of Linux distributions are searched. */
   readonly cryptoMbFile?: string | undefined;
   /** The signer threads; unused if WebCrypto signs, which has the runtime's own threads. */
   readonly threads?: Pick<SignerThreadOptions, "count" | "start" | "clock">;
@@ -26,7 +26,7 @@ export type ServiceSigner = Awaited<ReturnType<typeof openSigner>>;
 
 /** WebCrypto is chosen only if OpenSSL takes more than this multiple of WebCrypto's time, which is measured roughly. */
 const maxTimeRatio = 1.1;
-/** The most signatures that WebCrypto has at a time, for each core. Further ones wait in our queue, by priority. */
+/** The most signatures for each core that WebCrypto has at a time. Further signatures wait in our queue, by priority. */
 const signaturesPerCore = 4;
 
 /**
@@ -79,7 +79,7 @@ export async function openSigner(options: SignerOptions) {
     engine: engine as Pick<Engine, "name" | "description">,
     /** Why `auto` chose WebCrypto instead of OpenSSL; null if it did not. */
     reason,
-    /** Whether `auto` chose OpenSSL, although this processor could make eight signatures together with crypto_mb. */
+    /** True if `auto` chose OpenSSL, although this processor could make eight signatures together with crypto_mb. */
     lacksCryptoMb:
       engine.name === "openssl" &&
       options.engine === "auto" &&
@@ -103,7 +103,7 @@ export async function openSigner(options: SignerOptions) {
   };
 }
 
-/** Makes helpers for a queue. By each of them, WebCrypto makes one signature at a time. */
+/** Makes helpers for a queue. Through each helper, WebCrypto makes one signature at a time. */
 function runtimeHelpers(engine: Engine): SigningHelper[] {
   const cores = availableParallelism();
   let underWay = 0;
@@ -126,7 +126,7 @@ function runtimeHelpers(engine: Engine): SigningHelper[] {
   return new Array(cores * signaturesPerCore).fill(helper);
 }
 
-/** The chosen engine. `inPlace` signs in the calling thread; it is null for WebCrypto, which cannot. */
+/** The chosen engine. `inPlace` signs in the calling thread; null for WebCrypto, which signs on other threads. */
 type Choice = { engine: Engine; inPlace: HashSigner["sign"] | null; reason: string | null };
 const withOpenssl = (engine: HashSigner): Choice => ({ engine, inPlace: engine.sign, reason: null });
 

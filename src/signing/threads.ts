@@ -5,14 +5,14 @@ import type { Clock } from "../domain/clock.ts";
 import { configureLog, log } from "../logger.ts";
 import { concatenateBytes } from "../partner/bytes.ts";
 import { laneCount } from "./crypto-mb.ts";
-import { hashBytes, type SigningInput } from "./engine.ts";
+import { hashLength, type SigningInput } from "./engine.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { SignedGroup, SigningHelper } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 type Kids = ReadonlySet<string>;
 
-/** A message to a signer thread, which answers each `sign`, in their order, with a {@link SignerReply}. */
+/** A message to a signer thread. The thread answers each `sign`, in order, with a {@link SignerReply}. */
 type SignerRequest =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
   | { readonly kind: "keep"; readonly kids: Kids }
@@ -35,7 +35,7 @@ export type SignerThreadOptions = {
 
 /** The groups that a thread has at a time. Two wait, so that the thread signs while a commit blocks the main thread. */
 const groupsOfThread = 3;
-/** The pause between a thread's death and its next start, in milliseconds, because each start may fail. */
+/** The pause between a thread's death and its next start, in milliseconds: a start that fails is not repeated quickly. */
 const restartMs = 1_000;
 
 /**
@@ -141,7 +141,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   };
 }
 
-/** Cuts an array into parts of `size` bytes. To copy eight arrays between threads would take twice as long. */
+/** Cuts an array into parts of `size` bytes. Eight separate arrays would take twice as long to copy between threads. */
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
@@ -158,7 +158,7 @@ export async function runSignerThread(data: OpensslOptions): Promise<void> {
     if (order.kind === "load") return void engine.load(order.kid, order.pkcs8);
     if (order.kind === "keep") return engine.keep(order.kids);
     const startedAt = performance.now();
-    const messages = cut(order.hashes, hashBytes).map((hash) => ({ hash }));
+    const messages = cut(order.hashes, hashLength).map((hash) => ({ hash }));
     const made = engine.sign(order.kid, messages);
     reply({ signatures: concatenateBytes(made), signatureMs: (performance.now() - startedAt) / made.length });
   });

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { Hono } from "hono";
 import { sendOpenApiDocument } from "../api/public-api.ts";
-import { publicDocument, publicKeyCacheControl, sendDocument, serveFile } from "../api/public-document.ts";
+import { makeDocument, publicKeyCacheControl, sendDocument, serveFile } from "../api/public-document.ts";
 import type { Settings } from "../domain/settings.ts";
 import type { HonoEnv, PageHandler } from "../http/context.ts";
 import { causeSandboxEvent, sendExampleFile, sendGettingStarted } from "./getting-started.ts";
@@ -72,11 +72,11 @@ function securityText({ issuer, site }: Settings, now: number): string | null {
 const settingsOf = (c: Parameters<PageHandler>[0]) => c.get("parts").service.configuration.current().settings;
 
 const sendRobots: PageHandler = (c) =>
-  sendDocument(c, publicDocument(robots[c.get("parts").service.keyKind], plainText));
+  sendDocument(c, makeDocument(robots[c.get("parts").service.keyKind], plainText));
 
 const sendSecurityText: PageHandler = (c) => {
   const text = securityText(settingsOf(c), c.get("parts").service.clock.now());
-  return text === null ? c.notFound() : sendDocument(c, publicDocument(text, plainText));
+  return text === null ? c.notFound() : sendDocument(c, makeDocument(text, plainText));
 };
 
 const sendLogo: PageHandler = (c) => {
@@ -92,7 +92,7 @@ const sendLogo: PageHandler = (c) => {
 const sendSiteStyle: PageHandler = (c) => {
   const { accent } = settingsOf(c).site;
   const css = accent === null ? "" : `@media screen{:root{--brand:${accent};--on-brand:#fff}}`;
-  return sendDocument(c, publicDocument(css, "text/css; charset=utf-8"));
+  return sendDocument(c, makeDocument(css, "text/css; charset=utf-8"));
 };
 
 const guide = `${api}/getting-started`;
@@ -119,6 +119,6 @@ export const fileRoutes = new Hono<HonoEnv>()
   .get("/.well-known/security.txt", sendSecurityText)
   .get("/logo", sendLogo)
   .get("/site.css", sendSiteStyle)
-  .get("/icon.svg", (c) => sendDocument(c, publicDocument(iconSvg, "image/svg+xml")))
+  .get("/icon.svg", (c) => sendDocument(c, makeDocument(iconSvg, "image/svg+xml")))
   .get("/verify-envelope-worker.js", sendVerifyPageWorker)
   .get("/verify-envelope/:file", sendVerifyPageFile);

@@ -7,25 +7,25 @@ import type { GroupWriter } from "./driver/commits.ts";
 import { bind, type Row, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { boolean, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "./driver/rows.ts";
 import { insertPeopleSql } from "./evidence/statement-people.ts";
-import { isCompromisedSql, makeAnswerInsert } from "./idempotency.ts";
+import { hasCompromisedKeySql, makeAnswerInsert } from "./idempotency.ts";
 import { selectRevisionSql } from "./settings.ts";
-import { formatKeyForJson, isShownSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
+import { formatKeyForJson, isNotHiddenSql, teacherKeyColumns, uniqueKeyKinds } from "./teacher-columns.ts";
 
 /**
  * Stores answered calls in groups. One transaction reads the values that the preconditions need, decides on each call,
  * and writes the calls whose preconditions all hold. No other process can write in between (decision D4.8).
  */
 
-/** Stored values that decide a group's preconditions. {@link checkCallPreconditions} adds each call that it accepts. */
+/** Stored values that decide a group's preconditions. {@link checkCallPreconditions} adds each accepted call to them. */
 export type PreconditionValues = {
   readonly revision: number;
   /** The stored versions of the teachers' records that the calls read, by the teacher's id. */
   readonly versions: ReadonlyMap<number, number>;
-  /** The keys under which a call found no teacher although a teacher now has them, as {@link keyName} writes them. */
+  /** The lookup keys of teachers under which a call found nobody, as {@link keyName} writes them. */
   readonly taken: ReadonlySet<string>;
-  /** When the answer of each idempotency key was stored (ms since the epoch), by the key's id in hex. */
+  /** The time at which each idempotency key's answer was stored (ms since the epoch), by the key's id in hex. */
   readonly answeredAt: Map<string, number>;
-  /** The calls charged to each quota window, by {@link windowName}. */
+  /** The number of calls charged to each quota window, by {@link windowName}. */
   readonly used: Map<string, number>;
 };
 
@@ -36,7 +36,7 @@ export const callPreconditions = {
   /** Each record of a teacher that the call read still has the version that was read. */
   record: ({ read }, { versions }) =>
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
-  /** No teacher has got an identifier under which the call found no teacher. */
+  /** No teacher now has an identifier under which the call found no teacher. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
   day: ({ charge }, current) => hasRoom(charge, "day", current),
@@ -68,7 +68,7 @@ export function checkCallPreconditions(
   return null;
 }
 
-/** Whether the quota window has room for the call's charge. A charge of 0 needs no room. */
+/** Returns true if the quota window has room for the call's charge. A charge of 0 needs no room. */
 function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: PreconditionValues): boolean {
   const cost = costOf(charge, kind);
   return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
@@ -83,12 +83,12 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 export const callWriter = makeCallWriter(callPreconditions);
 
-/** Makes the writer of groups of calls. It returns for each call the use of its quota windows; null if not stored. */
+/** Makes the writer of groups of calls. It returns each call's use of its quota windows; null for a call not stored. */
 export function makeCallWriter(
   required: Partial<typeof callPreconditions>,
 ): GroupWriter<CallCommit, CallsUsed | null> {
   return {
-    // An attestation is stored as one large row, a person of a statement as two small rows.
+    // An attestation is stored as one large row, and a person of a statement as two small rows.
     weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
     async write(tx, calls) {
       const current = await readCurrent(tx, calls);
@@ -113,12 +113,12 @@ const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_
   FROM json_each(?) AS one CROSS JOIN quota_windows AS used ON partner_id = one.value ->> 0
     AND used.kind = one.value ->> 1 AND starts_at = one.value ->> 2`;
 const readAnswered = `SELECT json_group_array(json_array(lower(hex(id)), created_at)) AS found FROM idempotency
-  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromisedSql}`;
+  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${hasCompromisedKeySql}`;
 const readTaken = (
   by: UniqueKey["by"],
 ) => `SELECT json_group_array(json_array('${by} ' || one.value, 1)) AS found
   FROM json_each(?) AS one CROSS JOIN teachers
-    ON ${teacherKeyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShownSql}`;
+    ON ${teacherKeyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isNotHiddenSql}`;
 
 /** Reads the values that decide a group's preconditions, in one batch. */
 async function readCurrent(tx: Transaction, calls: readonly CallCommit[]): Promise<PreconditionValues> {

@@ -7,10 +7,10 @@ import { integer, tableOf, text, textOrNull } from "./driver/rows.ts";
 const readers = { at: integer, actor: text, action: text, subject: text, detail: textOrNull };
 const changes = tableOf<RecordedChange>("changes", readers);
 
-export type Recorder = (change: ChangeDetails) => SqlStatement;
+export type ChangeRecorder = (change: ChangeDetails) => SqlStatement;
 
-/** Makes a recorder. @param acting its `actor` is read at a change only, so a read needs no valid operator's name */
-export function createChangeRecorder(acting: ActorAndClock): Recorder {
+/** Makes a recorder. @param acting `actor` is read only at a change, so a command that only reads needs no valid actor */
+export function createChangeRecorder(acting: ActorAndClock): ChangeRecorder {
   return ({ action, kind, id, detail = null }) =>
     changes.insert({ at: acting.clock.now(), actor: acting.actor, action, subject: `${kind}:${id}`, detail });
 }

@@ -1,5 +1,5 @@
 import type * as domain from "../domain/deliveries.ts";
-import type { Recorder } from "./changes.ts";
+import type { ChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type Row, type SqlStatement, type SqlValue } from "./driver/driver.ts";
 import { boolean, integer, integerOrNull, rowReader, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBeforeSql } from "./evidence/attestations.ts";
@@ -10,7 +10,7 @@ const disorderMs = 120_000;
 /** The most rows that one commit changes. An API call hardly has to wait for a commit of so few rows. */
 const chunkRows = 1_000;
 
-/** SQL for why a partner gets no webhooks, or NULL. It needs `partners`, and `webhook_endpoints` AS `endpoint`. */
+/** SQL for why a partner gets no webhooks, else NULL. It needs `partners`, and `webhook_endpoints` AS `endpoint`. */
 const heldBy = `CASE WHEN partners.disabled_at IS NOT NULL THEN 'partner'
   WHEN endpoint.partner_id IS NULL OR endpoint.disabled_at IS NOT NULL THEN 'endpoint'
   WHEN EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true') THEN 'restore' END`;
@@ -59,9 +59,9 @@ type DeadFilter = { partnerId?: string | null | undefined; since?: number | unde
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** Creates the store that lists and retries deliveries, and marks those of a partner without an endpoint as dead. */
-export function createDeliveryStore(driver: Driver, recorded: Recorder) {
-  /** Repeats a statement in commits of {@link chunkRows} rows until none is left. @param record for the first commit */
+/** Creates the store that lists and retries deliveries, and marks deliveries to a missing endpoint as dead. */
+export function createDeliveryStore(driver: Driver, recorded: ChangeRecorder) {
+  /** Repeats a statement in commits of {@link chunkRows} rows until no row is left. @param record is in the first commit */
   async function inChunks(sql: string, args: readonly SqlValue[], record: readonly SqlStatement[] = []) {
     let total = 0;
     for (;;) {
@@ -165,7 +165,7 @@ function retryOutcome(row: Row | undefined, now: number, by: RetryBy | undefined
   return isLeased ? "leased" : "retried";
 }
 
-/** Whether a delivery is due and none of its schedule is used, so that a retry would change nothing. */
+/** Returns true if a delivery is due and its whole schedule is left, so that a retry would change nothing. */
 function isDue(row: Row, now: number): boolean {
   const isWaiting = text(row, "state") === "pending" && row.lease === null;
   return isWaiting && integer(row, "due_at") <= now && boolean(row, "is_whole");

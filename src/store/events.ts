@@ -13,8 +13,8 @@ const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblo
   || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
 
 /**
- * SQL condition: the partner has verified the teacher, by attestations that exist or are deleted. The `+` makes SQLite
- * search by teacher, because a teacher has fewer attestations than a partner.
+ * SQL condition: the partner has verified the teacher, by an attestation that exists or was deleted. The `+` makes
+ * SQLite search by teacher, because a teacher has fewer attestations than a partner.
  */
 const hasVerified = `EXISTS (SELECT 1 FROM attestations
     WHERE attestations.teacher_id = events.teacher_id AND +partner_id = partners.partner_id)
@@ -24,7 +24,7 @@ const hasVerified = `EXISTS (SELECT 1 FROM attestations
 const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
     AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
 
-/** SQL condition: the partner is enabled and its event filter has the event. A test event, without a teacher, fails. */
+/** SQL condition: the partner is enabled and its event filter has the event. A test event (no teacher) never passes. */
 const isPublishedTo = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
   AND instr(event_filter, '"' || event_type || '"') > 0
   AND CASE teacher_filter WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
@@ -40,7 +40,7 @@ const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id
   FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partner_events
     ON partner_events.partner_id = endpoint.partner_id AND partner_events.event = events.id WHERE ${areNew}`;
 
-/** Makes statements that store events, publish each to the partners whose filter has it, and insert its deliveries. */
+/** Makes statements that store events, the partners whose filters include each event, and the events' deliveries. */
 export function makeEventStatements(teachers: readonly { id: number; events: readonly TeacherEvent[] }[]) {
   const rows = teachers.flatMap(({ id, events }) =>
     events.map(({ eventId, eventType, occurredAt, body }) => [eventId, id, eventType, occurredAt, body]),

@@ -3,13 +3,13 @@ import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, json, rowReader, text } from "./driver/rows.ts";
 
 /** SQL condition: the stored answer's signing key is compromised. The answer then counts as not stored. */
-export const isCompromisedSql = `EXISTS (SELECT 1 FROM signing_keys
+export const hasCompromisedKeySql = `EXISTS (SELECT 1 FROM signing_keys
   WHERE signing_keys.kid = idempotency.kid AND state = 'compromised')`;
 
 const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body, kid)
   VALUES (?, ?, ?, ?, ?, ?)`;
 
-/** Makes the INSERT of an answer. It replaces an expired or compromised one. @param kid the answer's signing key */
+/** Makes the INSERT of an answer. An expired answer or one of a compromised key is replaced. @param kid the signing key */
 export function makeAnswerInsert(record: IdempotencyRecord, kid: string): SqlStatement {
   const { id, fingerprint, createdAt, headers, body } = record;
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
@@ -23,7 +23,7 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(driver: Driver) {
   return {
     async find(id: Uint8Array) {
-      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromisedSql}`;
+      const sql = `SELECT * FROM idempotency WHERE id = ? AND NOT ${hasCompromisedKeySql}`;
       const [row] = await driver.query(sql, [id]);
       return row === undefined ? null : storedRecord(row);
     },

@@ -45,7 +45,7 @@ export function createImportHistory(driver: Driver) {
     },
     /** Finds the last import that applied a row. Imports of made-up teachers do not count. */
     lastApplied: () => readLastApplied(driver),
-    /** Adds up the losses of all imports since a time, even unfinished ones, back to the last `--allow-change`. */
+    /** Adds up the losses of all imports since a time and after the last `--allow-change`, unfinished imports included. */
     async losses(since: number): Promise<LossTotals> {
       const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
       const rows = await driver.query(sql, [since]);
@@ -179,7 +179,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return true;
       });
     },
-    /** Whether a service uses the same database file, as of at most {@link pollIntervalMs} ago. */
+    /** Returns true if a service used the same database file at the last check, {@link pollIntervalMs} ago at most. */
     async isBesideService() {
       const at = performance.now();
       if (isFile && at - looked.at > pollIntervalMs) looked = { at, runs: await driver.serviceRunning() };
@@ -203,7 +203,7 @@ function teachersIn(tx: Transaction) {
 
 const importReaders = {
   ...{ id: integer, file: text, sha256: text, startedAt: integer, finishedAt: integerOrNull },
-  /** When another import began before this import was finished; null if no other import did. */
+  /** The time at which another import began before this import was finished; null if no other import did. */
   abandonedAt: integerOrNull,
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },

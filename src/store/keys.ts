@@ -8,8 +8,8 @@ import { bytesOrNull, integer, integerOrNull, tableOf, text } from "./driver/row
 
 const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
- * SQL that retires the active key. Verifiers refuse envelopes dated after `retired_at`, so it is not before the key's
- * last attestation, which is among the newest 20,000, because the service signs with the key until this commit.
+ * SQL that retires the active key. Verifiers refuse envelopes dated after `retired_at`, so `retired_at` is not before
+ * the key's last attestation. The newest 20,000 include it, because the service signs with the key until this commit.
  */
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
@@ -45,7 +45,7 @@ export function createKeyStore(driver: Driver, acting = serviceActor) {
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
   const activated = (kid: string, at: number) => [bind(promote, [at, kid]), ofKey(kid, "activated")];
 
-  /** Changes the ring by the statements of `changeOf`. @returns false if these are null: the ring has changed */
+  /** Changes the ring by the statements that `changeOf` returns. @returns false if it returns null: the ring has changed */
   function change(changeOf: (ring: Ring) => readonly SqlStatement[] | null): Promise<boolean> {
     return driver.write(async (tx) => {
       const rows = await tx.query(selectRing);

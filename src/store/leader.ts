@@ -2,8 +2,8 @@ import { TvsError } from "../domain/errors.ts";
 import type { Driver, Row, Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
-/** The length of the leader's lease, in ms. If the leader is killed, another node leads within this time. */
-export const leaseMs = 15_000;
+/** The length of the leader's lease, in ms. If the leader is killed, another node becomes leader within this time. */
+export const leaderLeaseMs = 15_000;
 
 /** SQL for the time of the database's clock, in ms since the epoch. The clocks of the nodes may differ. */
 const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
@@ -20,7 +20,7 @@ export async function readDatabaseClock(driver: Driver): Promise<number | null> 
 /** Creates the store of the leader's lease. The nodes of a libSQL server compete for the lease (decision D12.2). */
 export function createLeaderStore(driver: Driver) {
   return {
-    /** Whether a node has the lease now. */
+    /** Returns true if a node has the lease now. */
     isHeld: () => hasLeader((sql) => driver.query(sql)),
     /**
      * Acquires or renews the lease.
@@ -33,7 +33,7 @@ export function createLeaderStore(driver: Driver) {
         if (row !== undefined && text(row, "holder") !== holder && isCurrent(row)) return false;
         const sql = `INSERT INTO leader (id, holder, expires_at) VALUES (1, ?1, ${databaseNow} + ?2)
           ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`;
-        await tx.finish([{ sql, args: [holder, leaseMs] }]);
+        await tx.finish([{ sql, args: [holder, leaderLeaseMs] }]);
         return true;
       }),
     /** Releases the lease. */
@@ -43,16 +43,16 @@ export function createLeaderStore(driver: Driver) {
   };
 }
 
-/** Whether a node has the lease, and so uses the database. A database without the table `leader` has no leader. */
+/** Returns true if a node has the lease, and so uses the database. A database without the table `leader` has no leader. */
 export async function hasLeader(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
   if ((await query(leaderTable)).length === 0) return false;
   return (await query(select)).some(isCurrent);
 }
 
-/** Whether a lease is valid. If more than {@link leaseMs} is left, it is not: the database's clock has gone back. */
+/** Returns true if a lease is valid. A lease with more than {@link leaderLeaseMs} left is not: the clock was set back. */
 function isCurrent(row: Row): boolean {
   const leftMs = integer(row, "expires_at") - integer(row, "now");
-  return leftMs >= 0 && leftMs <= leaseMs;
+  return leftMs >= 0 && leftMs <= leaderLeaseMs;
 }
 
 /**

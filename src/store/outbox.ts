@@ -18,7 +18,7 @@ const open = `SELECT partner_id, url, secret, previous_secret, previous_until, f
   WHERE endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true')`;
 
-/** Leases due deliveries: first retries, up to half of the limit, so that new deliveries do not fill all of it. */
+/** Leases due deliveries: first retries, up to half of the limit, so that the other half is left for new deliveries. */
 const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     SELECT id FROM (
       SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3

@@ -3,7 +3,7 @@ import { text } from "./driver/rows.ts";
 
 const oldest =
   "SELECT published_at FROM partner_events WHERE partner_events.partner_id = partners.partner_id ORDER BY event LIMIT 1";
-/** Finds the partners whose two oldest events were both published before `?1`, so that the first may be deleted. */
+/** Finds the partners whose two oldest events were both published before `?1`, so that the oldest may be deleted. */
 const prunable = `SELECT partner_id FROM partners WHERE (${oldest}) < ?1 AND (${oldest} OFFSET 1) < ?1`;
 /** Deletes a partner's oldest events without leaving a gap, each only if the next event is old too. */
 const prune = `DELETE FROM partner_events WHERE partner_id = ?1 AND event IN (SELECT event FROM
@@ -35,8 +35,8 @@ export function createPartnerEventStore(driver: Driver) {
       return (await driver.query(prunable, [before])).map((row) => text(row, "partner_id"));
     },
     /**
-     * Deletes events that were published to a partner before a time, except the newest of these events. A partner that
-     * has fetched this newest event can continue after it.
+     * Deletes events that were published to a partner before a time, and keeps the newest of these events. A partner
+     * that has fetched all of them passes this newest event as `after`, and would get EVENTS_GONE without it.
      * @returns the number of deleted events, at most `limit`, oldest first
      */
     async prune(partnerId: string, { before, limit }: { before: number; limit: number }) {

@@ -1,11 +1,11 @@
 import { serviceActor } from "../domain/changes.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiKey, ApiKeyExpiry, ClientCertificate, Partner, PartnerChange } from "../domain/partners.ts";
-import { createChangeRecorder, type Recorder } from "./changes.ts";
+import { type ChangeRecorder, createChangeRecorder } from "./changes.ts";
 import { bind, type Driver, type SqlStatement, type SqlValue, type Transaction } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, json, rowReader, tableOf, text } from "./driver/rows.ts";
 
-/** The columns of a partner's terms, each with a function that reads its value in a change; undefined if unchanged. */
+/** The columns of a partner's terms, each with a function that reads its value from a change; undefined if unchanged. */
 const terms: Readonly<Record<string, (change: PartnerChange) => SqlValue | undefined>> = {
   name: ({ name }) => name,
   scopes: ({ scopes }) => scopes && JSON.stringify(scopes),
@@ -67,7 +67,7 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
      */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => makeTermsUpdate(before, terms, recorded)),
-    /** Disables a partner, or enables it if `at` is null. A disabled one keeps its time. @throws TvsError NOT_KNOWN */
+    /** Disables a partner, or enables it if `at` is null. An earlier disabling's time stays. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)
@@ -148,7 +148,7 @@ export async function readPartner(tx: Transaction, partnerId: string): Promise<P
 }
 
 /** Makes the statements that change a partner's terms and record the change; none if the terms stay the same. */
-export function makeTermsUpdate(before: Partner, change: PartnerChange, recorded: Recorder): SqlStatement[] {
+export function makeTermsUpdate(before: Partner, change: PartnerChange, recorded: ChangeRecorder) {
   const { partnerId } = before;
   const old = valuesOf(before);
   const values = valuesOf(change).map((value, index) => value ?? old[index] ?? null);

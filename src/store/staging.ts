@@ -4,7 +4,7 @@ import type { IdentifierKind, StagedRow } from "../domain/import/check.ts";
 import { changesNothing } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import { openConnection } from "./driver/connection.ts";
-import { type Row, type SqlValue, tvsErrorOf } from "./driver/driver.ts";
+import { type Row, type SqlValue, toTvsError } from "./driver/driver.ts";
 import { integer, json, rowReader, text, textOrNull } from "./driver/rows.ts";
 
 const settings = [
@@ -53,7 +53,7 @@ let opened = 0;
 export type ImportStaging = Awaited<ReturnType<typeof openImportStaging>>;
 
 /**
- * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory, and
+ * Opens a private database for one import. The file is in the data folder, because a temp folder may be in memory. It
  * is deleted while it is open. It contains names and blind indexes, never a NIN, e-mail address or phone number.
  * @throws TvsError STORE_*
  */
@@ -70,13 +70,13 @@ export async function openImportStaging(folder: string) {
       try {
         return connection.all(sql, args);
       } catch (error) {
-        throw tvsErrorOf(error);
+        throw toTvsError(error);
       }
     };
     return { ...createStaging(run), close: connection.close };
   } catch (error) {
     rmSync(file, { force: true });
-    throw tvsErrorOf(error);
+    throw toTvsError(error);
   }
 }
 

@@ -12,8 +12,8 @@ type FieldName = keyof StoredTeacher;
 const allFields = Object.keys(teacherFields) as FieldName[];
 const byteFields = allFields.filter((field) => teacherFields[field].kind === "bytes");
 
-/** The fields that a write sets. The store sets the other two, the id and the version. */
-export const writtenFields = allFields.filter((field) => field !== "id" && field !== "version");
+/** The fields that a write sets. The store itself sets the id and the version. */
+export const writableFields = allFields.filter((field) => field !== "id" && field !== "version");
 
 export function columnOf(field: FieldName): string {
   return teacherFields[field].column;
@@ -65,7 +65,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
 }
 
 /** SQL condition: the teacher is not hidden. Lookups find no hidden teacher. */
-export const isShownSql = "hidden = 0";
+export const isNotHiddenSql = "hidden = 0";
 
 export const teacherKeyColumns = {
   regNo: columnOf("regNo"),
@@ -96,7 +96,7 @@ export function licenseStatusSql(today: `?${number}`): string {
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
 }
 
-/** SQL conditions for the domain's `isAnnouncementDue`: a licence has ended, or has begun. Each has its own index. */
+/** SQL conditions: a licence has ended, or has begun, by the calendar, without an event yet. Each has its own index. */
 export const licenseEndedSql = "announced_status = 'VALID' AND license_expiry_date < ?";
-export const licenseBegunSql = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShownSql} AND license_issue_date IS NOT NULL
+export const licenseBegunSql = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isNotHiddenSql} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

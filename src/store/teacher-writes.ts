@@ -10,7 +10,7 @@ import { bind, formatRowsAsJson, makeInserts } from "./driver/driver.ts";
 import { boolean, integer, text, textOrNull } from "./driver/rows.ts";
 import { makeEventStatements } from "./events.ts";
 import { nextTeacherIdSql } from "./status-lists.ts";
-import { byteColumns, columnOf, writtenFields, writtenValueOf } from "./teacher-columns.ts";
+import { byteColumns, columnOf, writableFields, writtenValueOf } from "./teacher-columns.ts";
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
@@ -97,10 +97,10 @@ function sliceStatements(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   ];
 }
 
-const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
+const teacherColumns = ["id", ...writableFields.map(columnOf), "version"];
 
 function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
-  const valuesOf = (write: IdentifiedWrite) => writtenFields.map((field) => writtenValueOf(write, field));
+  const valuesOf = (write: IdentifiedWrite) => writableFields.map((field) => writtenValueOf(write, field));
   const rows = writes.map((write) => [write.id, ...valuesOf(write), 1]);
   return makeInserts("teachers", teacherColumns, rows);
 }
@@ -109,8 +109,8 @@ function insertTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
 function updateTeachers(writes: readonly IdentifiedWrite[]): SqlStatement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
-  for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
-  const fields = writtenFields.filter((field) => changed.has(field));
+  for (const write of writes) for (const field of write.changed ?? writableFields) changed.add(field);
+  const fields = writableFields.filter((field) => changed.has(field));
   const rows = writes.map((write) => [write.id, ...fields.map((field) => writtenValueOf(write, field))]);
   const set = fields.map(columnOf).map((column, index) => {
     const value = `value ->> ${index + 1}`;

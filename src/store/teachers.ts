@@ -10,7 +10,7 @@ import { integer, rowReader, text, textOrNull } from "./driver/rows.ts";
 import {
   byteColumns,
   formatKeyForJson,
-  isShownSql,
+  isNotHiddenSql,
   licenseBegunSql,
   licenseEndedSql,
   licenseStatusSql,
@@ -35,8 +35,8 @@ const isLoaded = `EXISTS (SELECT 1 FROM teachers)
 const jsonArray = (item: string) => `'[' || coalesce(group_concat(${item}, ','), '') || ']'`;
 
 /**
- * Makes SQL that looks up many keys in one query. It reads pairs of index and value, and returns pairs of index and
- * teachers; two teachers mean that several share the contact.
+ * Makes SQL that looks up many keys in one query. The SQL reads pairs of index and value, and returns pairs of index
+ * and teachers; two teachers mean that several share the contact.
  */
 const lookups = (condition: string) =>
   sqlByKeyKind((column) => {
@@ -45,7 +45,7 @@ const lookups = (condition: string) =>
     const pair = `'[' || (asked.value ->> 0) || ',' || (SELECT ${jsonArray("teacher")} FROM (${found})) || ']'`;
     return `SELECT (SELECT ${jsonArray(pair)} FROM json_each(?) AS asked) AS teachers, (${isLoaded}) AS is_loaded`;
   });
-const lookupsOfShown = lookups(isShownSql);
+const lookupsOfShown = lookups(isNotHiddenSql);
 const lookupsOfAny = lookups("true");
 const selectStored = `SELECT ${storedTeacherJsonSql} AS teacher FROM teachers`;
 const storedLookups = sqlByKeyKind((column) => `${selectStored} WHERE ${column} = ? LIMIT 2`);
@@ -93,7 +93,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
     const { teachers, isEmpty } = await findMany(driver, keys, lookupsOfShown);
     return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
-  // The lookups of one turn of the event loop share a query, which costs a third less. Nothing is cached.
+  // The lookups of one turn of the event loop share a query; single queries would cost half more. Nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const inOneTurn = new DataLoader<TeacherKey, Teacher | null>(findAll, inTurns);
   const find = (key: TeacherKey) => inOneTurn.load(key);
@@ -150,14 +150,14 @@ export function createImportTeacherReader(driver: Pick<Driver, "query">) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
     },
-    /** Whether an import has finished. Before that, no lookup may answer "not found". */
+    /** Returns true if an import has finished. Before that, no lookup may answer "not found". */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
       return integer(row, "is_loaded") === 1;
     },
     async countHoldings(today: string) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShownSql}) AS verified_certificates,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isNotHiddenSql}) AS verified_certificates,
         count(*) FILTER (WHERE ${licenseStatusSql("?1")} = 'VALID') AS valid_licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return readHoldings(row);
@@ -194,7 +194,7 @@ const selectRows = `SELECT ${teacherRowJsonSql} AS teacher, teachers.reg_no FROM
 
 const holders = sqlByKeyKind((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
-/** SQL for a piece of a list. The index alone gives the next teachers after a registration number. */
+/** SQL for a piece of a list. The next teachers after a registration number are found in the index alone. */
 const selectPiece = `WITH piece AS MATERIALIZED (
     SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2),
   found AS MATERIALIZED (SELECT ${teacherRowJsonSql} AS teacher, piece.reg_no FROM piece CROSS JOIN teachers USING (id)
@@ -210,7 +210,7 @@ function createTeacherList(driver: Pick<Driver, "query">) {
   }
 
   return {
-    /** Reads at most `look` teachers after a registration number. @returns at most `limit` that pass the filter */
+    /** Reads at most `look` teachers after a registration number. @returns at most `limit` of them that pass the filter */
     async piece(
       filter: TeacherFilter & { readonly today: CalendarDate },
       { after, limit, look }: { after: string; limit: number; look: number },

@@ -11,7 +11,7 @@ const add = "INSERT OR IGNORE INTO watches (partner_id, reg_no) SELECT ?, value 
 const setCount = `INSERT INTO watch_counts (partner_id, watched) VALUES (?, ?)
   ON CONFLICT (partner_id) DO UPDATE SET watched = excluded.watched`;
 
-/** Formats sorted registration numbers as JSON. A statement then changes neighbouring pages. */
+/** Formats registration numbers as JSON. They are sorted, so that a statement changes neighbouring pages. */
 const listOf = (regNos: readonly string[]) => JSON.stringify([...regNos].sort());
 
 export type WatchStore = ReturnType<typeof createWatchStore>;

@@ -31,7 +31,7 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  /** Runs the statements of `changeOf`. @returns the changed endpoint; null if no endpoint exists */
+  /** Changes an endpoint by the statements that `changeOf` returns. @returns the changed endpoint; null if none exists */
   function change(partnerId: string, changeOf: (before: WebhookEndpoint) => readonly SqlStatement[]) {
     return driver.write(async (tx) => {
       const before = await readEndpoint(tx, partnerId);
@@ -71,7 +71,7 @@ export function createWebhookStore(driver: Driver, acting = serviceActor) {
         bind(rotate, [previousUntil, secret, partnerId]),
         ofEndpoint(partnerId, "secret rotated"),
       ]),
-    /** Disables the endpoint. A disabled endpoint keeps its time and reason. @returns null if no endpoint exists */
+    /** Disables the endpoint. The time and reason of an earlier disabling stay. @returns null if no endpoint exists */
     disable: (partnerId: string, at: number) =>
       change(partnerId, ({ disabledAt }) =>
         disabledAt === null ? [bind(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
@@ -111,7 +111,7 @@ async function readEndpoint({ query }: Pick<Driver, "query">, partnerId: string)
   return row === undefined ? null : webhookEndpoint(row);
 }
 
-/** Whether an endpoint is neither disabled nor failing. Then setting the same URL changes nothing. */
+/** Returns true if an endpoint is neither disabled nor failing. Then setting the same URL changes nothing. */
 function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
   return disabledAt === null && failingSince === null && lastError === null;
 }

@@ -9,7 +9,7 @@ import type { Snapshot } from "../../src/domain/configuration.ts";
 const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
 const site = {};
 
-test("a cached document is made once for each name, and again after the issuer has changed", async () => {
+test("a cached document is made once for each key of the cache, and again after the issuer has changed", async () => {
   let snapshot = settingsOf("https://one.example");
   const kept = createDocumentCache({ current: () => snapshot });
   const made: string[] = [];

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import {
   EndpointError,
+  findNonPublicRange,
   isPrivateAddressAllowed,
-  nonPublicRangeOf,
   parseEndpointUrl,
   resolveEndpoint,
 } from "../../src/delivery/address-guard.ts";
@@ -268,15 +268,15 @@ const specials: [name: string, first: string, last: string, ...publicNeighbours:
 test.each(specials)(
   "the address guard refuses the range %s, from %s to %s, and accepts the public addresses next to it",
   (_name, first, last, ...neighbours) => {
-    for (const special of [first, last]) expect(nonPublicRangeOf(special)).not.toBeNull();
-    for (const neighbour of neighbours) expect(nonPublicRangeOf(neighbour)).toBeNull();
+    for (const special of [first, last]) expect(findNonPublicRange(special)).not.toBeNull();
+    for (const neighbour of neighbours) expect(findNonPublicRange(neighbour)).toBeNull();
   },
 );
 
 // biome-ignore format: a list reads better in rows
 test.each([
   "1.1.1.1", "8.8.8.8", "197.210.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "2C0F:F248::1",
-])("the IP address %s is public", (ip) => expect(nonPublicRangeOf(ip)).toBeNull());
+])("the IP address %s is public", (ip) => expect(findNonPublicRange(ip)).toBeNull());
 
 const addresses = addressesOf({
   loopback: "0x7f.1 0177.0.0.1 2130706433 127.1",
@@ -293,5 +293,5 @@ const addresses = addressesOf({
 
 test.each([...addresses, ["", "not an IP address"] as const])(
   "the IP address %s is not public: %s",
-  (ip, range) => expect(nonPublicRangeOf(ip)).toBe(range),
+  (ip, range) => expect(findNonPublicRange(ip)).toBe(range),
 );

@@ -61,7 +61,7 @@ test("failing endpoints together get at most half of all attempts", () => {
   expect(names(launchAll(queues))).toBe("dead-4");
 });
 
-test("an endpoint gets one attempt at a time after a failure, until its next success or another URL", () => {
+test("an endpoint gets one attempt at a time after a failure, until its next success or a change of its URL", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("dead", { failingSince: 1 }), endpoint("good")], 1);
   fill(queues);
@@ -97,7 +97,7 @@ test("a request for leases excludes each leased delivery until its attempt is re
   expect(queues.wants()[0]?.except).toEqual(ids.slice(1));
 });
 
-test("leases are requested only for endpoints with due deliveries, and not again after less than half was leased", () => {
+test("leases are requested only for endpoints with due deliveries, until a request leases less than half of its limit", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a", { nextDueAt: 5 }), endpoint("b", { nextDueAt: null })], 4);
   expect(queues.wants()).toEqual([]);
@@ -106,7 +106,7 @@ test("leases are requested only for endpoints with due deliveries, and not again
   expect(queues.wants()).toEqual([]);
 });
 
-test("a lease is given back if its endpoint is closed, or if it has waited too long", () => {
+test("a lease is given back if its endpoint is closed, or if the delivery has waited too long", () => {
   const queues = createEndpointQueues(limits);
   queues.update([endpoint("a"), endpoint("b")], 1);
   fill(queues, 100);

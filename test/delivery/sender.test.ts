@@ -30,7 +30,7 @@ test("a delivery arrives with the contract's headers and the event's exact bytes
     expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
   }));
 
-test("a delivery is attempted exactly at every step of the schedule, with the same ids and a new signature, and then is dead", () =>
+test("a delivery is attempted exactly at every step of the schedule, with the same ids and a new signature, and is dead after the last step", () =>
   withBoard(
     () => ({ status: 503 }),
     async ({ world, received }) => {
@@ -95,7 +95,7 @@ test("a dead delivery that is retried gets the whole schedule again", () =>
     },
   ));
 
-test("a delivery goes to no private address unless private addresses are allowed now", () =>
+test("a delivery goes to no private address unless they are allowed at the time of the attempt", () =>
   withBoard(acceptAll, async ({ world, received }) => {
     await world.put("A/B/C/1");
     let allowed = false;

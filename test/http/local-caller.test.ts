@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { type Context, Hono } from "hono";
 import { requireLocalRequest } from "../../src/console/access.ts";
 import type { HonoEnv } from "../../src/http/context.ts";
-import { demoPartnerForCaller, notLocalReasonOf } from "../../src/http/local-caller.ts";
+import { demoPartnerForCaller, findNotLocalReason } from "../../src/http/local-caller.ts";
 
 const demo = { partnerId: "demo", apiKey: "tvs_test_x" };
 const local = { Host: "127.0.0.1:8080" };
@@ -10,7 +10,7 @@ const local = { Host: "127.0.0.1:8080" };
 async function judged(remoteAddress: string, headers: Record<string, string>) {
   const info = { remoteAddress, tls: false, clientCertificate: null };
   const show = (c: Context<HonoEnv>) =>
-    c.json({ why: notLocalReasonOf(c), demo: demoPartnerForCaller(c, demo) });
+    c.json({ why: findNotLocalReason(c), demo: demoPartnerForCaller(c, demo) });
   const open = await new Hono<HonoEnv>().get("/", show).request("/", { headers }, info);
   const console = new Hono<HonoEnv>().use(requireLocalRequest()).get("/", (c) => c.text(""));
   const { status } = await console.request("/", { headers }, info);

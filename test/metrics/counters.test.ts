@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import type { Counter, Histogram } from "prom-client";
 import { scopes } from "../../src/domain/partners.ts";
 import {
-  answeringOperations,
   type Counters,
   createServiceCounters,
   makeCountingLookup,
   makeCountingOutbox,
   makeCountingSigner,
   makeCountingStore,
+  teacherOperations,
 } from "../../src/metrics/counters.ts";
 import { catchError } from "../harness/rejection.ts";
 
@@ -64,8 +64,8 @@ test("requests are counted by route, method and status, and their durations are 
 
 test("the public lookup and the operation of each scope are counted under the names that dashboards use", () => {
   const lookups = ["public-lookup", "lookup-by-reg-no", "lookup-by-tid", "lookup-by-nin"];
-  expect(answeringOperations).toEqual(expect.arrayContaining([...lookups, "eligibility-check", "batch"]));
-  expect(answeringOperations).toHaveLength(1 + scopes.length);
+  expect(teacherOperations).toEqual(expect.arrayContaining([...lookups, "eligibility-check", "batch"]));
+  expect(teacherOperations).toHaveLength(1 + scopes.length);
 });
 
 test("a signature counts as queued until it is made, and then as made", async () => {

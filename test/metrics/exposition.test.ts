@@ -48,7 +48,7 @@ test("/metrics is Prometheus text with exactly the metrics of the manual", () =>
   for (const { name, help, type } of metricFamilies) expect(scraped.get(name)).toMatchObject({ help, type });
 });
 
-test("each sample of /metrics has only labels that the manual names, and a histogram's also has le", () => {
+test("each sample of /metrics has only labels that the manual names, except the label le of histograms", () => {
   for (const { name, labelNames } of metricFamilies) {
     const labels = samplesOf(name).flatMap((one) => Object.keys(one.labels));
     const others = labels.filter((label) => label !== "le" && !labelNames.includes(label));

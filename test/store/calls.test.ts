@@ -87,7 +87,7 @@ test("each precondition of a call fails in one of the test's cases", () => {
   expect(broken).toEqual(expect.arrayContaining(Object.keys(callPreconditions)));
 });
 
-test("a stored call uses up quota and idempotency key, as later calls of its group see", () => {
+test("the quota and the idempotency key of an accepted call count for the later calls of its group", () => {
   const now = used(8, 0);
   expect(checkCallPreconditions(aCall(keyed(at)), now)).toBeNull();
   expect(checkCallPreconditions(aCall(keyed(at + 1)), now)).toBe("idempotency");
@@ -96,7 +96,7 @@ test("a stored call uses up quota and idempotency key, as later calls of its gro
   expect([...now.used.values()]).toEqual([10, 2]);
 });
 
-test("a refused call uses up neither quota nor idempotency key", () => {
+test("the quota and the idempotency key of a refused call do not count for later calls", () => {
   const now = used(10, 5);
   expect(checkCallPreconditions(aCall(keyed(at)), now)).toBe("minute");
   expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);

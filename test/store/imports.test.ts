@@ -64,7 +64,7 @@ for (const kind of driverKinds) {
       expect(await teachers.history(teacher?.id ?? 0)).toHaveLength(2);
     });
 
-    test("a stored import has the number and the first rows of each code, but no values of the file", async () => {
+    test("a stored import has the count and the first rows of each rejection or warning code, but no values of the file", async () => {
       const wrong = Array.from({ length: 30 }, (_, n) =>
         row(`wrong-${n}`, { license_issue_date: "secret-1", license_expiry_date: "secret-2" }),
       );
@@ -100,7 +100,7 @@ for (const kind of driverKinds) {
       expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
-    test("a chunk of an import is planned from the records of its own transaction", async () => {
+    test("an import plans each chunk from the records that the chunk's own transaction reads", async () => {
       const run = await beginImport(imports);
       const done = await imports.commit(run, async (transaction) => {
         expect(await transaction.apply([newTeacher("B/1/1/1")])).toEqual([true]);

@@ -1,6 +1,11 @@
 import { beforeEach, expect, test } from "bun:test";
 import { bind, type Driver } from "../../src/store/driver/driver.ts";
-import { createLeaderDriver, createLeaderStore, leaseMs, readDatabaseClock } from "../../src/store/leader.ts";
+import {
+  createLeaderDriver,
+  createLeaderStore,
+  leaderLeaseMs,
+  readDatabaseClock,
+} from "../../src/store/leader.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { catchError } from "../harness/rejection.ts";
 
@@ -18,10 +23,10 @@ describeDrivers("the leader's lease", (kind, database) => {
   test("a service that has the leader's lease can renew it; others get it only after it ends or is released", async () => {
     expect(await lease.isHeld()).toBe(false);
     expect([await lease.take("one"), await lease.take("other")]).toEqual([true, false]);
-    await age(leaseMs - 2_000);
+    await age(leaderLeaseMs - 2_000);
     expect([await lease.isHeld(), await lease.take("other")]).toEqual([true, false]);
     expect(await lease.take("one")).toBe(true);
-    await age(leaseMs + 1_000);
+    await age(leaderLeaseMs + 1_000);
     expect(await lease.isHeld()).toBe(false);
     expect([await lease.take("other"), await lease.take("one")]).toEqual([true, false]);
     await lease.giveBack("one");
@@ -49,7 +54,7 @@ describeDrivers("the leader's lease", (kind, database) => {
     const write = (name: string) =>
       bind("INSERT INTO settings (name, value) VALUES (?, 'x') RETURNING name", [name]);
     expect(await leading.batch([write("first")])).toEqual([[{ name: "first" }]]);
-    await age(leaseMs + 1_000);
+    await age(leaderLeaseMs + 1_000);
     // The lease has ended, but no other service has taken it.
     await leading.write((tx) => tx.batch([write("second")]));
     await lease.take("other");

@@ -77,7 +77,7 @@ describeDrivers("figures", (_kind, database) => {
     await driver.batch([bind("DELETE FROM idempotency")]);
   });
 
-  test("lastIdBeforeSql finds the attestation before any time", async () => {
+  test("lastIdBeforeSql finds the last attestation before a given time, or 0", async () => {
     const find = async (ms: number) =>
       Number((await driver.query(`SELECT ${lastIdBeforeSql("?1")} AS id`, [ms / 1000]))[0]?.id);
     expect(await find(0)).toBe(0);

@@ -69,7 +69,7 @@ describeDrivers("a partner's watches and events", (_kind, database) => {
     expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 
-  test("an event that partners fetch is deleted after thirty days, but each partner's newest old event stays", async () => {
+  test("an event that partners fetch is deleted after thirty days, except the newest of a partner's old events", async () => {
     const driver = database.driver();
     const { partners, partnerEvents } = database.stores();
     const now = 100 * 86_400_000;

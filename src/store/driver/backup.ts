@@ -5,10 +5,10 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckSettingName } from "../settings.ts";
 import { lockFile, openNativeDatabase } from "./connection.ts";
-import { type Driver, type Row, tvsErrorOf } from "./driver.ts";
+import { type Driver, type Row, toTvsError } from "./driver.ts";
 import { discardFile, makePrivateFile, placeNewFile, replaceFile, syncFile } from "./files.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
-import { inspectSchema, readSchema } from "./schema.ts";
+import { countSteps, inspectSchema } from "./schema.ts";
 
 /** The facts of a backup, by which an operator recognises the right one. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
@@ -23,7 +23,7 @@ const magic = "SQLite format 3\0";
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} already exists; choose another name`);
-  await readSchema(driver);
+  await countSteps(driver);
   const partial = await lockPartialFile(file);
   try {
     // Only its owner can read the new, empty file. If its inode changes, another user has replaced the file.
@@ -43,7 +43,7 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
   }
 }
 
-/** Whether a path is a regular file, not a link, that begins with SQLite's header. */
+/** Returns true if a path is a regular file, not a link, and begins with SQLite's header. */
 export const hasSqliteHeader = (file: string) =>
   lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readHeader(file, file).isDatabase;
 
@@ -63,7 +63,7 @@ export async function inspectBackup(file: string, name = file) {
   }
   return readFrozenFile(file, async (all) => {
     try {
-      // The schema is compared first, because integrity_check evaluates its expressions, perhaps a stranger's.
+      // The schema is compared first: integrity_check evaluates its expressions, which a stranger may have written.
       const found = await inspectSchema(all);
       if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
       if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
@@ -71,7 +71,7 @@ export async function inspectBackup(file: string, name = file) {
       if (row?.integrity_check !== "ok") throw new TvsError("STORE_CORRUPT", "the pages are inconsistent");
       return { bytes, sha256: await hashFile(file), schema: found.version, ...contentOf(all) };
     } catch (error) {
-      const { code, message, detail = "" } = tvsErrorOf(error);
+      const { code, message, detail = "" } = toTvsError(error);
       if (code === "DATABASE_TOO_NEW") throw error;
       throw new TvsError("STORE_CORRUPT", `${name} ${damage(message)}`, { detail, cause: error });
     }
@@ -87,7 +87,7 @@ function damage(message: string): string {
 
 export type SqlRunner = (sql: string) => Row[];
 
-/** Reads a database file that no process changes. SQLite then makes no files, takes no lock and replays no journal. */
+/** Reads a database file that no process changes, so SQLite makes no files, takes no lock and replays no journal. */
 export async function readFrozenFile<T>(file: string, read: (all: SqlRunner) => T | Promise<T>): Promise<T> {
   // The URL encodes `?` and `#` in the file's name, which SQLite would read as the beginning of the options.
   const db = await openNativeDatabase(`${pathToFileURL(resolve(file)).href}?mode=ro&immutable=1`);
@@ -139,8 +139,8 @@ export async function hashFile(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Gives a backup's path from the path of its partial file, journal or lock. @returns null for other files */
-export const backupOfPartial = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
+/** Returns a backup's path for the path of its partial file, journal or lock. @returns null for other files */
+export const backupPathOf = (path: string) => /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 
 /** Locks a backup's partial file and deletes what a killed backup left. @throws TvsError REFUSED */
 export async function lockPartialFile(file: string) {
@@ -171,7 +171,7 @@ export async function lockPartialFile(file: string) {
   };
 }
 
-/** Locks a file that each holder of the lock deletes. If the locked file was deleted already, a new file is locked. */
+/** Locks the file at `path`. Its holder deletes the file before unlocking; a process that waited then locks a new file. */
 async function lockNamed(file: string, path: string): Promise<{ close(): void }> {
   const inode = () => lstatSync(path, { throwIfNoEntry: false })?.ino;
   try {

@@ -79,7 +79,7 @@ export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
   }
 
   async function drain(): Promise<void> {
-    // The runtime reads one socket after another. At the end of its turn, all calls that came together are queued.
+    // The runtime reads one socket after another. When this turn ends, all calls that came together are queued.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
       const slowMs = driver.kind === "embedded" ? Math.min(longestGatherMs, gatherPerCommit * tookMs) : 0;
@@ -109,7 +109,7 @@ export function createGroupCommit(driver: Driver, options: CommitOptions = {}) {
   return Object.assign((statements: readonly SqlStatement[]) => inGroup(inOrder, statements), { inGroup });
 }
 
-/** Waits while more answers are being signed, unless the group is full. */
+/** Waits while answers are being signed whose writes can join the group, unless the group is full. */
 async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
   const startedAtMs = performance.now();
   let more = moreComing();
@@ -118,7 +118,7 @@ async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: 
   const timer = setTimeout(late.resolve, atMostMs);
   for (; more !== undefined && performance.now() - startedAtMs < atMostMs; more = moreComing()) {
     await Promise.race([more, late.promise]);
-    // When this turn ends, the signed calls have queued their writes.
+    // At the end of this turn of the event loop, the signed calls have queued their writes.
     await nextTurn();
   }
   clearTimeout(timer);

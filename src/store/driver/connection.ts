@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { TvsError } from "../../domain/errors.ts";
-import { makeBindable, type Row, type SqlValue, tvsErrorOf } from "./driver.ts";
+import { makeBindable, type Row, type SqlValue, toTvsError } from "./driver.ts";
 import { makePrivateFile, refuseLink } from "./files.ts";
 
 /** `secure_delete` overwrites deleted names and secrets. The cache of 4 MiB holds the inner pages of all indexes. */
@@ -53,7 +53,7 @@ export function explainOpenFailure(file: string, error: unknown): TvsError {
       "that is writable and not mounted noexec";
     return new TvsError("STORE_UNAVAILABLE", message, { detail });
   }
-  const known = tvsErrorOf(error);
+  const known = toTvsError(error);
   return new TvsError(known.code, `${file}: ${known.message}`, { detail });
 }
 
@@ -82,7 +82,7 @@ export async function openConnection(file: string) {
   }
 
   return {
-    /** Runs one statement. All its calls need the same number of values: missing ones would be an earlier call's. */
+    /** Runs one statement. All its calls need the same number of values: a missing one would be that of an earlier call. */
     all(sql: string, args: readonly SqlValue[] = []): Row[] {
       const values = args.map(makeBindable);
       const { valueCount, returnsRows, native } = prepared.get(sql) ?? prepare(sql, values.length);
@@ -110,7 +110,7 @@ export async function openConnection(file: string) {
   };
 }
 
-/** Repeats `run` while another process holds a lock. Between two attempts the event loop is free. */
+/** Repeats `run` while another process holds a lock. Between two attempts the event loop does other work. */
 export async function retryWhileLocked<T>(run: () => T | Promise<T>, waitMs: number): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {
@@ -118,7 +118,7 @@ export async function retryWhileLocked<T>(run: () => T | Promise<T>, waitMs: num
       return await run();
     } catch (error) {
       deadlineMs ??= performance.now() + waitMs;
-      if (tvsErrorOf(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
+      if (toTvsError(error).code !== "STORE_BUSY" || performance.now() > deadlineMs) throw error;
     }
     await sleep(lockRetryMs);
   }
@@ -135,12 +135,12 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   // The timeout, in ms, is longer than the time for which `tvs status` has its read lock.
   const db = await openNativeDatabase(file, 250);
   try {
-    // The lock needs no journal file, which a killed process would leave.
+    // The lock needs no journal file, and a killed process would leave a journal file behind.
     db.exec("PRAGMA journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     db.close();
-    if (tvsErrorOf(error).code !== "STORE_BUSY") throw explainOpenFailure(file, error);
+    if (toTvsError(error).code !== "STORE_BUSY") throw explainOpenFailure(file, error);
     const message = "another `tvs serve` uses this database; stop it first, or give this one its own --data";
     throw new TvsError("DATABASE_IN_USE", message);
   }
@@ -155,8 +155,8 @@ export async function isFileLocked(file: string): Promise<boolean> {
     db.exec("SELECT count(*) FROM sqlite_master");
     return false;
   } catch (error) {
-    if (tvsErrorOf(error).code === "STORE_BUSY") return true;
-    throw tvsErrorOf(error);
+    if (toTvsError(error).code === "STORE_BUSY") return true;
+    throw toTvsError(error);
   } finally {
     db.close();
   }

@@ -12,7 +12,7 @@ export type Transaction = {
   query(sql: string, args?: readonly SqlValue[]): Promise<Row[]>;
   /** Runs statements in order; over a server, in one request. @returns the rows of each statement */
   batch(statements: readonly SqlStatement[]): Promise<Row[][]>;
-  /** Runs the last statements. A server commits in the same request, so `work` must not throw after this. */
+  /** Runs the last statements. A server commits in the same request, so `work` must not throw after `finish`. */
   finish(statements: readonly SqlStatement[]): Promise<Row[][]>;
 };
 
@@ -29,11 +29,11 @@ export type Driver = {
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
   /** Writes statements without reading first, as {@link Driver.write}. @returns the rows of each statement */
   batch(statements: readonly SqlStatement[], waitMs?: number): Promise<Row[][]>;
-  /** Copies the database into a new file, as it is at one moment. */
+  /** Copies the database, as it is at one moment, into a new file. */
   copyTo(file: string): Promise<void>;
-  /** Makes this process the only `tvs serve` of a file. @returns false for a server @throws TvsError DATABASE_IN_USE */
+  /** Makes this process a database file's only `tvs serve`. @returns false for a server @throws TvsError DATABASE_IN_USE */
   lockService(): Promise<boolean>;
-  /** Whether a `tvs serve`, in this process or another, uses the database now. */
+  /** Returns true if a `tvs serve`, in this process or another, uses the database now. */
   serviceRunning(): Promise<boolean>;
   close(): Promise<void>;
 };
@@ -104,7 +104,7 @@ const patterns: readonly [RegExp, keyof typeof explanations][] = [
 ];
 
 /** Translates a database's error into a TvsError. An unknown error becomes STORE_UNAVAILABLE. */
-export function tvsErrorOf(error: unknown): TvsError {
+export function toTvsError(error: unknown): TvsError {
   if (error instanceof TvsError) return error;
   const text =
     error instanceof Error ? `${(error as { code?: unknown }).code ?? ""} ${error.message}` : String(error);

@@ -10,7 +10,7 @@ import {
   openConnection,
   retryWhileLocked,
 } from "./connection.ts";
-import { type Driver, type SqlStatement, type Transaction, tvsErrorOf } from "./driver.ts";
+import { type Driver, type SqlStatement, type Transaction, toTvsError } from "./driver.ts";
 import { makePrivateFile } from "./files.ts";
 
 type FileOptions = {
@@ -39,14 +39,14 @@ export async function openDatabaseFile(options: FileOptions): Promise<Driver> {
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
 
-  /** Checks both files. Without the lock file a second service could start. With a moved database every call fails. */
+  /** Checks that database and lock file were not moved: otherwise a second service could start, or all calls would fail. */
   function watchFiles(requireSameLock: FileWatch): void {
     try {
       requireSameFile();
       requireSameLock();
     } catch (error) {
       clearInterval(lockWatch);
-      onLost?.(tvsErrorOf(error));
+      onLost?.(toTvsError(error));
     }
   }
 
@@ -130,7 +130,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
       const begun = () => retryWhileLocked(begin, deadlineMs - performance.now());
       return inTurn(() => begun().then(() => transact(work)));
     },
-    /** Reads while no transaction is open, because the connection would also return its uncommitted rows. */
+    /** Reads while no transaction is open, because the connection would also return the transaction's uncommitted rows. */
     async read<R>(run: () => R): Promise<R> {
       const readCommitted = async () => {
         while (open !== undefined) await open.promise;
@@ -138,7 +138,7 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
         return run();
       };
       return retryWhileLocked(readCommitted, readWaitMs).catch((error) => {
-        throw tvsErrorOf(error);
+        throw toTvsError(error);
       });
     },
     /** Closes the connection after the last transaction. */
@@ -149,8 +149,8 @@ function createAccess(connection: Connection, requireSameFile: FileWatch, lockWa
 type FileWatch = ReturnType<typeof watchFile>;
 
 /**
- * Makes a check that a file still has its name. Without it, a service could answer from a moved file while commands
- * write to a new file. @returns the check, which does nothing if the last check is younger than `maxAgeMs`
+ * Makes a check that a file still has its name. Without this check, a service could answer from a moved file while
+ * commands write to a new file. @returns the check, which does nothing if the last check is younger than `maxAgeMs`
  * @throws TvsError STORE_UNAVAILABLE
  */
 function watchFile(file: string) {
@@ -174,6 +174,6 @@ function guarded<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw tvsErrorOf(error);
+    throw toTvsError(error);
   }
 }

@@ -20,7 +20,7 @@ function sync(path: string, mode: "r" | "r+"): void {
 
 /**
  * Gives a finished file its name by a hard link, which cannot overwrite a file. If the link fails, the file is renamed
- * after a check, but not with `isFinal`. @throws TvsError REFUSED if the name is taken
+ * if the name is free, except with `isFinal`. @throws TvsError REFUSED if the name is taken
  */
 export function placeNewFile(temporary: string, file: string, isFinal = false): void {
   try {

@@ -6,7 +6,7 @@ import { TvsError } from "../../domain/errors.ts";
 import { compareSummaries, type DatabaseSummary, readDatabaseSummary } from "../evidence/audit-summary.ts";
 import { type BackupFacts, hashFile, readFrozenFile, type SqlRunner } from "./backup.ts";
 import { lockFile, openNativeDatabase } from "./connection.ts";
-import { type Driver, tvsErrorOf } from "./driver.ts";
+import { type Driver, toTvsError } from "./driver.ts";
 import { openDatabaseFile } from "./file.ts";
 import { discardFile, errorCodeOf, placeNewFile, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 
@@ -16,11 +16,11 @@ const oldInUseRetryMs = 20;
 
 export type RestoreOptions = {
   readonly from: string;
-  /** The result of inspectBackup. The copy must have the same digest. */
+  /** The result of inspectBackup. The copy must have the digest that these facts contain. */
   readonly facts: BackupFacts;
   readonly target: string;
   readonly force: boolean;
-  /** Changes the copy before it replaces the database, so that no reader sees it without these changes. */
+  /** Changes the copy before the copy replaces the database, so that no process reads the unchanged copy. */
   readonly onCopied?: (restored: Driver) => Promise<void>;
   /** The suffix of the name under which the old database is kept. */
   readonly stamp: string;
@@ -30,7 +30,7 @@ export type RestoreResult = Awaited<ReturnType<typeof restoreBackup>>;
 
 /**
  * Replaces a database that no service uses by a backup. The copy is written and flushed under another name. Then one
- * rename replaces the old file, so a kill leaves either database whole.
+ * rename replaces the old file, so after a kill the path has the whole old database or the whole copy.
  * @returns the old database's new path (null without one), and what the restored one lacks (null if unreadable)
  * @throws TvsError REFUSED if there is a database and no `force`, DATABASE_IN_USE, INPUT_UNREADABLE if the backup
  *   cannot be read or has changed since it was inspected, STORE_*
@@ -70,7 +70,7 @@ async function copyIn(from: string, temporary: string): Promise<void> {
   try {
     await pipeline(fs.createReadStream(from), fs.createWriteStream(temporary, { flags: "wx", mode: 0o600 }));
   } catch (cause) {
-    if (errorCodeOf(cause) === "ENOSPC") throw tvsErrorOf(cause);
+    if (errorCodeOf(cause) === "ENOSPC") throw toTvsError(cause);
     const message = `${from} cannot be read, or not copied to ${dirname(temporary)}`;
     throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
@@ -139,7 +139,7 @@ async function holdOld(target: string) {
       throw new TvsError("STORE_BUSY", "in use again");
     } catch (error) {
       attempt(() => db.exec("ROLLBACK"));
-      const failure = tvsErrorOf(error);
+      const failure = toTvsError(error);
       if (failure.code !== "STORE_BUSY" || Date.now() >= deadline) {
         db.close();
         if (failure.code === "STORE_CORRUPT") return null;

@@ -19,9 +19,9 @@ const statistics = [
   "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 ];
 
-/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and those of {@link readSchema} */
+/** Applies the missing steps. @throws TvsError DATABASE_IN_USE while a service runs, and those of {@link countSteps} */
 export async function applySchema(driver: Driver, all = steps): Promise<void> {
-  const found = await readSchema(driver, all);
+  const found = await countSteps(driver, all);
   const isOlder = found > 0 && found < all.length;
   const inUse = "a `tvs serve` of an older program uses the database; stop it first";
   if (isOlder && (await driver.serviceRunning())) throw new TvsError("DATABASE_IN_USE", inUse);
@@ -30,14 +30,14 @@ export async function applySchema(driver: Driver, all = steps): Promise<void> {
     try {
       await driver.batch([...statements(step), record], serverWaitMs.schema);
     } catch (error) {
-      // Another process may have applied the step first.
-      if ((await readSchema(driver, all)) <= index) throw error;
+      // Ignores the error if another process has applied the step.
+      if ((await countSteps(driver, all)) <= index) throw error;
     }
   }
 }
 
 /** Reads the number of applied steps, 0 for an empty database. @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT */
-export async function readSchema(driver: Driver, all = steps): Promise<number> {
+export async function countSteps(driver: Driver, all = steps): Promise<number> {
   const found = await inspectSchema((sql) => driver.query(sql), all);
   if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
   if (found.difference === null) return found.version;
@@ -47,7 +47,7 @@ export async function readSchema(driver: Driver, all = steps): Promise<number> {
   throw new TvsError("STORE_CORRUPT", message);
 }
 
-/** Whether a register is complete, by its signing keys, which are made last. */
+/** Returns true if a register is complete: it has signing keys, which are stored last. */
 export async function hasCompleteRegister(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;

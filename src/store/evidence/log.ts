@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { serviceActor } from "../../domain/changes.ts";
 import { bytesPerHash, hashesPerTile, type Tile, type TileAddress } from "../../domain/evidence/tree.ts";
-import { createChangeRecorder, type Recorder } from "../changes.ts";
+import { type ChangeRecorder, createChangeRecorder } from "../changes.ts";
 import { bind, type Driver, type Row, type SqlStatement } from "../driver/driver.ts";
 import type { RecordOf } from "../driver/rows.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, tableOf, text, textOrNull } from "../driver/rows.ts";
@@ -125,7 +125,7 @@ function readTree(driver: Driver, one: (sql: string, args?: readonly number[]) =
   };
 }
 
-function writeTree(driver: Driver, recorded: Recorder) {
+function writeTree(driver: Driver, recorded: ChangeRecorder) {
   return {
     /**
      * Begins a log. The private key of the present log is destroyed, and the tree is cut to the new log's first size.

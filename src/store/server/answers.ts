@@ -29,7 +29,7 @@ export async function sendToServer(request: Request, url: URL, waitMs: number): 
   return new Response(bytes.length === 0 ? null : bytes, { status, headers: response.headers });
 }
 
-/** Whether a response is compressed. Bun may decompress even a huge response that nobody reads. */
+/** Returns true if a response is compressed. Bun may decompress even a huge response that nobody reads. */
 export function isCompressed({ headers }: Response): boolean {
   return (headers.get("Content-Encoding") ?? "identity") !== "identity";
 }

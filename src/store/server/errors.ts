@@ -14,12 +14,12 @@ function factsOf(error: unknown): { text: string; status: number | undefined } {
 export const isTimeout = (error: unknown) =>
   error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 
-/** Whether the server has run a statement and refused it. The connection itself is fine then. */
+/** Returns true if the server ran a statement and refused it. The connection itself is fine then. */
 export function isRefusedStatement(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
-/** Whether the error comes from a replica, which forwards writes to its primary. */
+/** Returns true if the error comes from a replica, which forwards writes to its primary. */
 export const isReplicaError = (error: unknown) => factsOf(error).text.includes("PROXY_ERROR");
 
 const option = "--database (TVS_DATABASE)";
@@ -56,6 +56,6 @@ export function serverOpenError(error: unknown, url: string, hasToken: boolean):
   });
 }
 
-/** Makes the error for a replica. A replica forwards writes, and may not have them in its own rows yet. */
+/** Makes the error for a replica. A replica forwards writes, and may still lack them in its own rows. */
 export const replicaError = (url: string) =>
   new TvsError("CONFIG_INVALID", `the database at ${url} is a replica; ${option} must be the primary`);

@@ -4,7 +4,7 @@ import type { LibsqlServerAddress } from "../../config.ts";
 import { withTimeout } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerialQueue } from "../../domain/serial.ts";
-import { type Driver, type Row, type SqlValue, type Transaction, tvsErrorOf } from "../driver/driver.ts";
+import { type Driver, type Row, type SqlValue, type Transaction, toTvsError } from "../driver/driver.ts";
 import { hasLeader } from "../leader.ts";
 import { isRefusedStatement, isReplicaError, replicaError, serverOpenError } from "./errors.ts";
 import { createServerRequests, makeSendable, type SentStatement, type ServerRequests } from "./requests.ts";
@@ -36,7 +36,7 @@ export async function openDatabaseServer(options: RemoteOptions): Promise<Driver
 
   /**
    * Runs one transaction after the other. A caller may stop waiting for its turn. If a node is killed in a transaction,
-   * the server queues all requests for 5 s. Then it runs even requests that no caller waits for.
+   * the server queues all requests for 5 s. Afterwards the server runs even requests that no caller waits for.
    */
   const inTurn = createSerialQueue();
   async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
@@ -73,7 +73,7 @@ const maxTogether = 128;
 
 /**
  * Queues reads while a request is under way, because a request with one read costs the server as much as one with many.
- * A read is sent after its call, so it shows all commits before the call. Its time limit counts from the call (D12.3).
+ * A read is sent after its call, so it shows all commits before the call. The time limit counts from the call (D12.3).
  */
 function createReader(requests: Pick<ServerRequests, "each">, { waitMs, onRequest }: ReaderOptions) {
   type Read = { readonly statement: SentStatement; readonly askedAtMs: number };
@@ -113,7 +113,7 @@ const noCopy = "a libSQL server does not copy itself; use its own backup, or run
 
 const tooLate = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
 
-/** Adds to an error that the commit may have been made, so that an operator does not rotate the keys twice. */
+/** Adds to an error's message that the commit may have been made, so that an operator does not rotate the keys twice. */
 function asUnknown(error: unknown): unknown {
   if (!isTvsError(error, "STORE_UNAVAILABLE") || isRefusedStatement(error.cause)) return error;
   const message =
@@ -130,8 +130,8 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
     try {
       return await ask(end - performance.now());
     } catch (error) {
-      const failure = tvsErrorOf(error);
-      // Only errors of the server are retried. `tvsErrorOf` makes a new error of those and returns our own unchanged.
+      const failure = toTvsError(error);
+      // Only a server's error is retried. `toTvsError` makes a new error of it, and returns an error of ours unchanged.
       const isServers = failure !== error && failure.code === "STORE_BUSY";
       if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }

@@ -1,7 +1,7 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { LibsqlServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
-import { makeBindable, type Row, type SqlStatement, type Transaction, tvsErrorOf } from "../driver/driver.ts";
+import { makeBindable, type Row, type SqlStatement, type Transaction, toTvsError } from "../driver/driver.ts";
 import { sendToServer } from "./answers.ts";
 import { isRefusedStatement, isTimeout } from "./errors.ts";
 
@@ -59,7 +59,7 @@ export async function createServerRequests({ url, token }: LibsqlServerAddress) 
       }
       /** The server runs each statement, and the COMMIT, only if the statement before it succeeded. */
       async function finish(statements: readonly SqlStatement[]): Promise<Row[][]> {
-        // The server may give the lock after the caller has left, so the first statements are sent without the COMMIT.
+        // The caller may leave before the server gives the lock, so the first statements are sent without the COMMIT.
         if (!hasBegun) return batch(statements).finally(() => (isOver = true));
         if (isOver) throw new TypeError("the transaction is over");
         isOver = true;
@@ -80,7 +80,7 @@ export async function createServerRequests({ url, token }: LibsqlServerAddress) 
   };
 }
 
-/** `waitMs`: the longest wait for the server, in milliseconds. `isOver`: whether the caller has stopped waiting. */
+/** `waitMs`: the longest wait for the server, in ms. `isOver` returns true once the caller has stopped waiting. */
 type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
 /** Runs independent statements in one request. @throws the connection's errors */
@@ -90,7 +90,7 @@ async function readEach(client: Client, statements: readonly SentStatement[]): P
   try {
     return rowsOf(await client.batch([...statements], "read"));
   } catch (error) {
-    // One failed statement fails the request. Then each is sent alone, which costs the server five times as much.
+    // One failed statement fails the request. Each statement is then sent alone, at five times the cost for the server.
     if (isRefusedStatement(error)) return alone();
     throw error;
   }
@@ -114,6 +114,6 @@ export function makeSendable({ sql, args }: SqlStatement): SentStatement {
   try {
     return { sql, args: args.map(makeBindable) };
   } catch (error) {
-    throw tvsErrorOf(error);
+    throw toTvsError(error);
   }
 }

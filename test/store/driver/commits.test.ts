@@ -104,7 +104,7 @@ test("a commit waits only briefly for a signature that does not come", () =>
     { moreComing: () => new Promise(() => {}) },
   ));
 
-test("large writes share a commit with fewer others, and a write above the limit is committed alone", () =>
+test("a commit has fewer large writes than small ones, and a write above the limit is committed alone", () =>
   withCommits(
     async ({ commit, batches }) => {
       const heavy = (count: number, prefix: string) => commit(names(count, prefix).map(insert));

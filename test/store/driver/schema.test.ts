@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
 import {
   applySchema,
+  countSteps,
   hasCompleteRegister,
-  readSchema,
   schemaVersion,
 } from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
@@ -26,13 +26,13 @@ const numbers = async (driver: Driver) =>
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
-    test("the schema is made in an empty database, and hasCompleteRegister makes nothing", () =>
+    test("applySchema makes the schema in an empty database, and hasCompleteRegister does not", () =>
       withDatabase(kind, async (driver) => {
         expect(await hasCompleteRegister(driver)).toBe(false);
-        expect(await readSchema(driver)).toBe(0);
+        expect(await countSteps(driver)).toBe(0);
         expect(await objects(driver)).toEqual([]);
         await applySchema(driver);
-        expect(await readSchema(driver)).toBe(schemaVersion);
+        expect(await countSteps(driver)).toBe(schemaVersion);
         expect(await hasCompleteRegister(driver)).toBe(false);
         const keys = createKeyStore(driver);
         expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
@@ -56,7 +56,7 @@ for (const kind of driverKinds) {
         expect(await numbers(driver)).toEqual([1, 2]);
         const settings = await driver.query("SELECT name FROM settings ORDER BY name");
         expect(settings.map(({ name }) => name)).toEqual(["kept", "rooms"]);
-        expect(await readSchema(driver, steps)).toBe(2);
+        expect(await countSteps(driver, steps)).toBe(2);
       }));
 
     test("if a process is killed while it makes the schema, the next process completes the schema", () =>
@@ -73,9 +73,9 @@ for (const kind of driverKinds) {
         expect(await objects(driver)).toEqual([]);
         expect(await catchError(applySchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
         expect(await numbers(driver)).toEqual([1]);
-        expect(await readSchema(driver, steps)).toBe(1);
+        expect(await countSteps(driver, steps)).toBe(1);
         await applySchema(driver, steps);
-        expect(await readSchema(driver, steps)).toBe(2);
+        expect(await countSteps(driver, steps)).toBe(2);
       }));
 
     test("no schema step is made while an older service runs", () =>

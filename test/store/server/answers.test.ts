@@ -103,7 +103,7 @@ describe.skipIf(noServer !== undefined)("a libSQL server that sends something ot
     expect(arrived).toEqual([]);
   });
 
-  test("a transaction that reads and then writes makes two requests, and a third one that closes its stream", async () => {
+  test("a transaction that reads and then writes makes two requests, and a third that ends its session on the server", async () => {
     await opened(async (driver) => {
       const requests = mock((text: string) => text);
       const count = () => requests.mock.calls.length;
