@@ -21,7 +21,7 @@ if (isMainThread) {
   const [word, asked = ""] = process.argv.slice(2);
   // An import starts this program again with the word `workbook-process`, to read a workbook in another process.
   if (word === "workbook-process")
-    await (await import("./register/workbook-process.ts")).runWorkbookProcess(asked, entry);
+    await (await import("./register/workbook-process.ts")).runAsWorkbookProcess(asked, entry);
   const { runCommandLine } = await import("./commands.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2), entry);
 } else {

@@ -79,7 +79,7 @@ export async function readOldestAttestation(store: LogStore) {
 }
 
 /** Checks that the retention was set with the master key, and that the service deletes older attestations. */
-export function checkRetention(
+export function checkAttestationRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
   { oldest, now }: { oldest: Awaited<ReturnType<typeof readOldestAttestation>>; now: number },

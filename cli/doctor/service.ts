@@ -13,7 +13,7 @@ import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { isIssuerSet, isSandbox } from "../../src/domain/settings.ts";
 import { readStoredSite } from "../../src/domain/site.ts";
 import { openSigner, type ServiceSigner } from "../../src/signing/signer.ts";
-import { checkRetention } from "./log.ts";
+import { checkAttestationRetention } from "./log.ts";
 
 /** How long to wait for DNS, in ms; the resolver's own timeout is longer. */
 const lookupMs = 5_000;
@@ -26,14 +26,14 @@ const inFlight = 64;
 const slowPerSecond = 100;
 
 type StoredSettings = ReadonlyMap<string, string>;
-type RetentionFacts = Parameters<typeof checkRetention>[2];
+type RetentionFacts = Parameters<typeof checkAttestationRetention>[2];
 
 export function checkSettings(stored: StoredSettings, config: Config, kept: RetentionFacts): Check[] {
   const isLive = !isSandbox(stored);
   return nameChecks({
     issuer: isLive ? checkIssuer(stored, config) : ok("a sandbox needs none"),
     site: isLive ? checkSite(stored) : ok("a sandbox needs none"),
-    retention: checkRetention(stored, config, kept),
+    retention: checkAttestationRetention(stored, config, kept),
     "private-webhooks": isLive ? checkPrivateWebhooks(stored) : ok("a sandbox may send anywhere"),
   });
 }

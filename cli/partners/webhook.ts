@@ -17,7 +17,7 @@ import { actorArg } from "../register/operator-name.ts";
 import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import { formatMembers, hint, parseDuration, printNote, printResult } from "../terminal/output.ts";
 import { eventArgs, formatEventFilter, partnerOperand, readEventFilter } from "./credentials.ts";
-import { explainDisabledEndpoint, noteMissingService, printHeldDeliveries } from "./delivery-advice.ts";
+import { explainDisabledEndpoint, printHeldDeliveries, printNoteIfNoService } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
@@ -121,7 +121,7 @@ const testCommand = defineRegisterCommand("partners webhook test", {
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
     printResult(args, shown, () => formatMembers({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
     await printHeldDeliveries(operator, args.id);
-    await noteMissingService(operator);
+    await printNoteIfNoService(operator);
   },
 });
 

@@ -50,7 +50,7 @@ function commandOf(entry: URL): [command: string, before: string[]] {
   return [process.execPath, "Deno" in globalThis ? ["run", "-A", main] : [main]];
 }
 
-export async function runWorkbookProcess(asked: string, entry: URL): Promise<void> {
+export async function runAsWorkbookProcess(asked: string, entry: URL): Promise<void> {
   const { isText, ...options } = JSON.parse(asked) as SheetOptions & { isText: boolean };
   const bytes = await buffer(process.stdin);
   const memory = Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes.length);

@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { type Config, consolePortPathOf, hasDefaultDatabase } from "../../src/config.ts";
 import {
-  type ConsoleLocation,
   createConsoleLink,
   createSessionStore,
-  formatConsoleLocation,
-  parseConsoleLocation,
+  formatConsoleFile,
+  parseConsoleFile,
+  type RunningConsole,
 } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { type ConsoleSources, createCommandFormatter } from "../../src/console/console-state.ts";
@@ -34,7 +34,7 @@ export const consoleCommand = defineRegisterCommand("console", {
         "no service is running on this data; start `tvs serve --admin-port 9464`",
       );
     const file = consolePortPathOf(config);
-    const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
+    const location = parseConsoleFile(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     printResult(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
     if (args.json !== true) printNote("the link works once, within five minutes, on this machine");
@@ -65,7 +65,7 @@ export async function listenOnConsolePort(port: number) {
       const { secrets, clock } = service.operator;
       history = startTrafficHistory({ counters: service.metrics.counters, clock });
       file = consolePortPathOf(config);
-      replaceFile(await writeTemporaryFile(file, formatConsoleLocation(location)), file);
+      replaceFile(await writeTemporaryFile(file, formatConsoleFile(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;
     },
@@ -78,7 +78,7 @@ export async function listenOnConsolePort(port: number) {
   };
 }
 
-type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocation };
+type Parts = { config: Config; history: TrafficHistory; location: RunningConsole };
 
 function createAdmin(open: RunningService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;

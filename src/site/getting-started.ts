@@ -9,7 +9,7 @@ import { demoPartnerForCaller } from "../http/local-caller.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { formatLanguageQuery, type Language } from "./language.ts";
-import { type Markup, sendCachedPage, sendFreshPage, styleCspSource } from "./shell.ts";
+import { type Markup, sendCachedPage, sendUncachedPage, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
 /** The page's sentences, in English only. The sentences contain HTML, which `raw` inserts unescaped. */
@@ -49,7 +49,7 @@ export const sendGettingStarted: PageHandler = (c) => {
     styles: ["getting-started/page.css"],
   });
   // A page with the demo key is not cached, because only this caller may see the key.
-  if (demo !== null) return sendFreshPage(c, about, page);
+  if (demo !== null) return sendUncachedPage(c, about, page);
   // Browsers do not keep the page, because it contains the issuer's URL, which the operator can change at any time.
   return sendCachedPage(c, { ...about, name: code.id, cacheControl: "no-store" }, page);
 };

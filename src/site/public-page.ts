@@ -17,7 +17,7 @@ import {
   renderLookupForm,
   renderLookupFormPage,
 } from "./lookup-answer.ts";
-import { type CspDirectives, type SitePage, sendFreshPage } from "./shell.ts";
+import { type CspDirectives, type SitePage, sendUncachedPage } from "./shell.ts";
 
 type PageContext = Context<HonoEnv>;
 type Lookup = SiteTexts["lookup"];
@@ -90,7 +90,7 @@ async function answer(c: PageContext, read: () => ParsedSearchTerm | Promise<Par
 
 function send(c: PageContext, status: number, part: Part, cspDirectives?: CspDirectives) {
   const about = { path: "/", status: status as ContentfulStatusCode, cspDirectives };
-  return sendFreshPage(c, about, ({ texts }) => part(texts));
+  return sendUncachedPage(c, about, ({ texts }) => part(texts));
 }
 
 function refuse(c: PageContext, status: 400 | 413 | 415, problem: (texts: Lookup) => string, term = "") {

@@ -102,7 +102,7 @@ function contentSecurityPolicy(cspDirectives: CspDirectives): string {
 }
 
 /** The policy of a page whose scripts and styles are all files of this service, and never inline. */
-export const ownFilesCsp = contentSecurityPolicy({
+export const cspWithoutInline = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
   "img-src": ["'self'", "data:"],
@@ -229,7 +229,7 @@ function beginPage(c: Context<HonoEnv>, { path, cspDirectives }: About) {
 }
 
 /** Makes a page for this request and sends it with `no-store`. */
-export async function sendFreshPage(
+export async function sendUncachedPage(
   c: Context<HonoEnv>,
   { status = 200, ...about }: About & { readonly status?: ContentfulStatusCode },
   part: (language: Language, settings: Settings) => Part,

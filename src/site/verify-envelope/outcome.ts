@@ -17,7 +17,7 @@ import {
   makeStatementSection,
   statementToneOf,
 } from "./values.ts";
-import { el, keySource, makeVerdictBox, ownIssuer, type Tone, table, texts } from "./view.ts";
+import { el, keySource, makeTable, makeVerdictBox, ownIssuer, type Tone, texts } from "./view.ts";
 
 const { verdicts, meanings, log } = texts;
 
@@ -269,7 +269,7 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
   const lines = body.map((row) => el("tr", {}, row));
   const same = el("p", { class: "soft" }, words.same);
   const title = el("h3", {}, words.title);
-  return el("section", { class: "differences" }, title, table(words.caption, heads, lines), same);
+  return el("section", { class: "differences" }, title, makeTable(words.caption, heads, lines), same);
 }
 
 /** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */

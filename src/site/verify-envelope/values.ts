@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import type { GenuineStatement, ItemCheck } from "./check.ts";
 import type { Tone } from "./view.ts";
-import { el, makeFactLine, makeVerdictBox, ownIssuer, readPageData, table, texts } from "./view.ts";
+import { el, makeFactLine, makeTable, makeVerdictBox, ownIssuer, readPageData, texts } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
@@ -138,7 +138,7 @@ export function makeStatementSection(shown: GenuineStatement, checked: ItemCheck
   });
   const facts = makeStatementFacts(shown, checked);
   const title = el("h3", {}, words.title);
-  return el("section", { class: "rows" }, title, facts, table(statement.rows, [first, ...heads], rows));
+  return el("section", { class: "rows" }, title, facts, makeTable(statement.rows, [first, ...heads], rows));
 }
 
 /** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */

@@ -39,7 +39,11 @@ export function makeFactLine(name: string, value: Child): HTMLElement | null {
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
 
-export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
+export function makeTable(
+  caption: string,
+  heads: readonly string[],
+  rows: readonly HTMLElement[],
+): HTMLElement {
   const head = heads.map((text) => el("th", { scope: "col" }, text));
   const parts = [el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)];
   return el("table", {}, parts);
