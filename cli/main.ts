@@ -5,7 +5,7 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).watchWorkbookProcess(),
 };
 
-/** Every thread starts here. The main thread runs a command, a worker thread the role in its `workerData`. */
+/** Every thread starts here. The main thread runs a command. A worker thread runs the role that its `workerData` names. */
 if (isMainThread) {
   // Only the owner may read the files that a command writes: database, lock, report, backup.
   process.umask(0o077);

@@ -18,7 +18,7 @@ import { checkAttestationRetention } from "./log.ts";
 /** How long to wait for DNS, in ms; the resolver's own timeout is longer. */
 const lookupMs = 5_000;
 const namesInOneLine = 5;
-/** The shortest prefix of a trusted network, in bits. A shorter prefix would trust a large part of the Internet. */
+/** The shortest prefix of a trusted network, in bits, without a warning. A shorter prefix covers a large part of the Internet. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
 const measureMs = 200;
 const inFlight = 64;
@@ -141,12 +141,12 @@ export function checkTrustedProxies({ host, trustedProxies, tls }: ListenSetting
 type CertificateSettings = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 export type ClientCertificateFacts = {
   readonly certificates?: number;
-  /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
+  /** The last time (ISO 8601) at which the service could not read a proxy's `Client-Cert` header; null if never. */
   readonly unreadableAt?: string | null;
 };
 const reportedMs = 24 * 3_600_000;
 
-/** Checks which proxies' `Client-Cert` header is accepted. Anybody can send a partner's certificate, which is public. */
+/** Checks that `Client-Cert` is accepted from proxies only. A partner's certificate is public, so anybody could send it. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: CertificateSettings,
   { certificates: registered = 0, unreadableAt = null, now }: ClientCertificateFacts & { now: number },

@@ -104,7 +104,7 @@ const removeCommand = defineRegisterCommand("partners webhook remove", {
   args: { ...partnerOperand, ...yesArg, ...actorArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
-    // Without an endpoint there is nothing to confirm, but a killed removal may have left pending deliveries.
+    // Without an endpoint no confirmation is needed. The removal still runs: a killed removal can have left pending deliveries.
     if ((await operator.stores.webhooks.endpoint(args.id)) !== null)
       await requireConfirmation(args, question);
     const dead = await removeWebhook(operator, args.id);

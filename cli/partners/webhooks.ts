@@ -94,7 +94,7 @@ async function describeWhole({ webhooks, driver, clock }: OpenedRegister, delive
       ...describeAttempt(one),
       explanation: explainDeliveryAttempt(one),
     })),
-    // The text as it was sent: JSON that is parsed and written again may differ, and its signature would not match.
+    // The body is the text that was sent. If its JSON were parsed and written again, the signature could be wrong.
     body: delivery.body,
   };
 }

@@ -34,9 +34,9 @@ import { fileFormatArgs } from "./teachers-map.ts";
 /** The number of rows that are looked up together, which a libSQL server answers in one round trip. */
 const rowsAtOnce = 64;
 const maxRecordBytes = 64 * 1024;
-/** The most rows of a list. All results are in memory until they are printed. */
+/** The maximum number of rows of a list. A longer list is refused, because all results are in memory until they are printed. */
 const maxRows = 1_000_000;
-/** The most rows of a statement. One more row is collected, so that a longer list is refused and not cut. */
+/** The maximum number of rows of a statement. One more row is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
 export const rosterCommand = defineRegisterCommand("roster", {
@@ -216,7 +216,7 @@ async function stateOwnList(operator: OpenedRegister, asked: StatementRequest): 
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
   // A sandbox needs no configured issuer: the URL at which it listens is its issuer.
   if (!hasSetIssuer && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
-  // Throws LOG_BEHIND, as a service does, if the database has fewer log entries than its last checkpoint.
+  // Throws LOG_BEHIND, as a service does, if the database lacks answers that the pinned checkpoint covers.
   await openEvidenceLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await retryOnConflict(configuration, (snapshot) => tryStatement(operator, asked, snapshot));

@@ -82,7 +82,7 @@ function writeSome(text: Buffer, at: number): number {
   }
 }
 
-/** Runs in a thread, and kills the process if it exceeds its time or memory, or if its parent has ended. */
+/** Runs in a thread of the workbook process, and kills that process if it exceeds its time or memory, or outlives its parent. */
 export function watchWorkbookProcess(): void {
   const { memory, parent } = workerData as { memory: number; parent: number };
   const ends = performance.now() + maxMs;

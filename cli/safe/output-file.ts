@@ -7,7 +7,7 @@ import { errorCodeOf, placeNewFile, replaceFile, writeTemporaryFile } from "../.
 
 type OutputFile = {
   readonly path: string;
-  /** Writes the file. The name appears only when the content is complete. @throws TvsError REFUSED */
+  /** Writes the file, which gets its name only when the content is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;
 };
 
@@ -19,7 +19,7 @@ type OutputRequest = {
   readonly inputs?: readonly string[];
 };
 
-/** What follows the database's name in the names of the files that belong to the database. */
+/** Matches what a file of the database has in its name after the database's own name: nothing, `-wal` or `.lock`, for example. */
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
@@ -120,7 +120,7 @@ function tryFolder(path: string, flag: string): void {
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   const temporary = await writeTemporaryFile(path, content).catch((cause) => {
     const code = errorCodeOf(cause);
-    // An error of the content's source, not of the file, is passed on.
+    // An error from the making of the content is passed on. Only an error of the file gets the message below.
     if (code === "" || isTvsError(cause)) throw cause;
     const message = `${path} could not be written (${code}); check its folder and the disk`;
     throw new TvsError("REFUSED", message, { cause });

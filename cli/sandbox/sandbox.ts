@@ -49,8 +49,8 @@ export async function prepareSandbox(
 }
 
 /**
- * Gets the demo partner's API key, which stays the same while it is live. The key is stored before the partner is added.
- * After a kill between these two steps, the next start uses the stored key.
+ * Gets the demo partner's API key, which stays the same until it expires or is revoked. The key is stored before the partner
+ * is added. After a kill between these two steps, the next start uses the stored key.
  */
 async function getDemoKey({ partners, settings, secrets, clock, keyKind }: OpenedRegister): Promise<string> {
   const options = { kind: keyKind, secrets, now: clock.now() };
@@ -62,7 +62,7 @@ async function getDemoKey({ partners, settings, secrets, clock, keyKind }: Opene
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === parseKeyId(key, keyKind));
   if (known !== undefined && isKeyLive(known, options.now)) return key;
-  // The stored key has expired or was revoked. A partner with two live keys cannot get a third key.
+  // The stored key has expired or was revoked. A new key replaces it, unless the partner already has two live keys.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;
   return store(text);

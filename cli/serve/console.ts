@@ -60,7 +60,7 @@ export async function listenOnConsolePort(port: number) {
   let file: string | undefined;
   return {
     port: listener.port,
-    /** Opens the console, and stores its port for `tvs console`. @returns a link that opens the console once */
+    /** Opens the console, and writes its port to a file for `tvs console`. @returns a link that opens the console once */
     async open(service: RunningService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startTrafficHistory({ counters: service.metrics.counters, clock });

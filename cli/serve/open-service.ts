@@ -112,7 +112,7 @@ export async function openService(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchEventLoopLag(counters),
       startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
-      // Each node thus pins the leader's checkpoints, and notices an old copy of the database.
+      // `reconcile` runs on each node. It pins the leader's checkpoints, and notices if the database is an old copy.
       startRepeating(logWriterOf(operator).reconcile, { everyMs: reconcileMs, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
@@ -124,7 +124,7 @@ export async function openService(
       clockAheadMs,
       signer: opened,
       isDiskRefusing: disk.isRefusing,
-      /** Stops sending webhooks after the attempts under way. `close` also does this; calling it earlier saves time. */
+      /** Stops sending webhooks after the attempts under way. `close` stops the sending too; an earlier call saves time. */
       stopSending,
       close: () => stopSending().then(closeParts),
     };
@@ -247,7 +247,7 @@ function createProbe(clock: Clock, tryAll: () => Promise<void>): () => Promise<v
   };
 }
 
-/** Polls for changes by commands, and logs an error once. @returns a function that ends the polling */
+/** Polls for changes by commands. An error that repeats is logged once. @returns a function that ends the polling */
 function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (error: TvsError) => void) {
   let failure = "";
   async function look(): Promise<void> {

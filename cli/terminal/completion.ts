@@ -35,7 +35,7 @@ type Words = readonly string[];
 type Completion = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that complete the word at the cursor, one a line. If none is printed, the shell offers files.
+ * Prints the words that complete the word at the cursor, one a line. If no word is printed, the shell offers files.
  * @param words the words up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
 export async function printCompletions(root: TvsCommand, words: Words): Promise<number> {
@@ -46,7 +46,7 @@ export async function printCompletions(root: TvsCommand, words: Words): Promise<
   return 0;
 }
 
-/** Lists the words that complete the last word, which may be empty. */
+/** Lists the words that complete the last of `words`, which can be empty. */
 export async function findCompletions(root: TvsCommand, words: Words): Promise<Completion[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";

@@ -18,7 +18,7 @@ type Source =
 
 const mebibyte = 1024 * 1024;
 const readBytes = mebibyte / 2;
-/** An input up to this size is read whole. The lines of a larger input are verified while they are read. */
+/** An input of up to this many bytes is read whole. The lines of a larger input are verified while they are read. */
 const wholeBytes = 8 * mebibyte;
 /** The most bytes of a JSON document or a line. Parsed, a document takes about twelve times its size in memory. */
 export const maxDocumentBytes = 32 * mebibyte;

@@ -69,9 +69,9 @@ export type VerifySettings = {
 const usage = (message: string) => new TvsError("USAGE", message);
 
 const maxKeyFileMiB = 4;
-/** More than the size of any proof, even with many more signatures. */
+/** The size limit of a proof. No proof is larger, even with many more signatures. */
 const maxProofMiB = 1;
-/** Far more than the size of a pack, which has a status list of at most 180 kB for each million teachers. */
+/** The size limit of a pack. A pack is far smaller: it has a status list of at most 180 kB for each million teachers. */
 const maxPackMiB = 16;
 const maxListMiB = 2;
 
@@ -146,7 +146,7 @@ function readMaxAge({ pack, "max-age": maxAge }: Flags, lists: readonly string[]
   return maxAge === undefined ? {} : { maxListAgeSeconds: parseDuration(maxAge, "--max-age") / 1000 };
 }
 
-/** Checks the options of a proof. @throws TvsError USAGE if they are given without --proof, or --proof without a key */
+/** Checks the options of a proof. @throws TvsError USAGE if they are given without --proof, or --proof without --log-key */
 function checkProofFlags(flags: Flags, logKeys: readonly string[]): void {
   const { proof } = flags;
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
