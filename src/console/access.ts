@@ -24,7 +24,7 @@ export type RunningConsole = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Parses the file with the console's location. @param text null if the file is missing @throws TvsError REFUSED */
+/** Parses the file with the console's port and id. @param text null if the file is missing @throws TvsError REFUSED */
 export function parseConsoleFile(text: string | null): RunningConsole {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
@@ -62,7 +62,7 @@ function macOf(secrets: Secrets, { id, port }: RunningConsole, content: string):
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/** The path of a session. The cookie is limited to its secret folder, because browsers send cookies to every port of a host. */
+/** The route of a session. Its cookie is limited to the secret folder, because browsers send cookies to every port of a host. */
 export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const removeSessionFolder = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
@@ -130,7 +130,7 @@ export type LinkRefusalReason = "used" | Exclude<LinkVerdict, "good">;
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all older links. */
+/** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all links. */
 export function createSessionStore(dependencies: {
   secrets: Secrets;
   location: RunningConsole;
@@ -138,7 +138,7 @@ export function createSessionStore(dependencies: {
 }) {
   const { secrets, location, clock } = dependencies;
   const used = new Map<string, number>();
-  /** The end of each session, by folder and secret. An unknown folder and a wrong secret get the same response. */
+  /** The time at which each session ends (ms), by folder and secret. A wrong folder and a wrong secret get the same response. */
   const sessions = new Map<string, number>();
 
   function removeEnded(now: number): void {

@@ -38,7 +38,7 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** Puts a page's main part between header and footer. `renderConsoleHome` makes the first page, which has other ones. */
+/** Puts a page's main part between header and footer. The first page (`renderConsoleHome`) has its own header and footer. */
 export function renderFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   const body = html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>

@@ -26,7 +26,7 @@ type Column<Row> = readonly [
   cell?: (row: Row) => Cell,
 ];
 
-/** A page of rows. `next` is the registration number or the count of rows before the next page; null on the last page. */
+/** A page of rows. The next page begins after `next`, a registration number or a count of rows; null on the last page. */
 type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
 /** The page to read. `from` is the `next` of the page before, or "" for the first page; `rows` is the page's length. */
@@ -42,7 +42,7 @@ export type Listing<Row> = {
   readonly nothing: string;
   /** The maximum number of rows in the list's CSV file. */
   readonly csvRows: number;
-  /** Reads a page. @param query the filled fields of the filter, from `parseListFilter` */
+  /** Reads a page of rows. @param query the filled fields of the filter, from `parseListFilter` */
   readonly read: (query: Query, page: WantedPage) => Promise<Rows<Row>>;
 };
 
@@ -101,7 +101,7 @@ export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Qu
 
 const csvPageRows = 2_000;
 
-/** Makes the stream of a list's CSV file. The first rows are read before it starts, so that a malformed query gets a 400. */
+/** Makes the stream of a list's CSV file. The first rows are read before the stream starts: a malformed query still gets a 400. */
 export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
@@ -128,7 +128,7 @@ export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<R
 }
 
 export const rowsPerListPage = 50;
-/** The maximum number of teachers read for a page. A page therefore takes under a second, but is short if few match. */
+/** The maximum number of teachers read for a page. A page therefore takes under a second, but has few rows if few match. */
 const maxTeachersRead = 200_000;
 /** The maximum number of rows that a list of {@link newestFirst} shows, on all pages together. */
 const maxNewest = 2_000;
@@ -216,7 +216,7 @@ export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow
   };
 }
 
-/** Reads a page of teachers as rows of the list. @param find lists or searches the teachers */
+/** Reads a page of teachers as rows of the list. @param find the function that lists or searches the teachers */
 export async function readTeacherRows(
   sources: ConsoleSources,
   { from, rows: limit }: WantedPage,

@@ -94,7 +94,7 @@ ${more > 0 ? html`<p>${formats.count(more)} more callers were refused earlier.</
   return html`${shown}${limitedLookups(state)}`;
 }
 
-/** Writes how many lookups got 429. On routes that are not for partners, only the limit of IP addresses answers 429. */
+/** Writes how many public lookups got 429. On routes that are not for partners, only the limit of IP addresses answers 429. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
     ({ labels: { route, status } }) =>
@@ -112,7 +112,7 @@ function listed(counts: ReadonlyMap<string | number, number>): string {
     : [...counts].map(([kind, times]) => `${kind}: ${formats.count(times)}`).join(", ");
 }
 
-/** Counts the requests whose status is in a class, such as 4xx. If not all are 200, each status has its own count. */
+/** Counts the requests of a class: 2xx and 3xx for `from` 200, 4xx for 400, 5xx for 500. If not all are 200, lists each status. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
