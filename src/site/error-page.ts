@@ -17,7 +17,7 @@ export function acceptsHtml(c: Context): boolean {
 
 type Words = SiteTexts["failures"][500];
 
-/** Finds the texts for an HTTP status. A 4xx status without texts has the texts of 405, a 5xx status the texts of 500. */
+/** Finds the texts for an HTTP status. A 4xx status without its own texts gets the texts of 405, a 5xx status the texts of 500. */
 function wordsFor(status: number, { failures }: SiteTexts): Words {
   const own = (failures as Readonly<Record<number, Words>>)[status];
   return own ?? (status < 500 ? failures[405] : failures[500]);

@@ -64,7 +64,7 @@ export type GuideStep =
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** Lists the parts of getting-started.sh for some steps (decision D14.2). Any other step is the part with the step's name. */
+/** The parts of getting-started.sh that make up a step (decision D14.2). A step that is not here is the part with its name. */
 const scriptPartsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly string[]>> => ({
   ask: ["fetch", "ask"],
   verify: ["fetch", "verify"],

@@ -75,7 +75,7 @@ export type SitePage = {
   readonly languages?: boolean;
   /** Relative URLs of JavaScript modules. */
   readonly scripts?: readonly string[];
-  /** Relative URLs of further style sheets; the common one is inline. */
+  /** Relative URLs of further style sheets. The common style sheet is inline. */
   readonly styles?: readonly string[];
 };
 
@@ -86,7 +86,7 @@ export const styleCspSource = `'sha256-${createHash("sha256").update(style).dige
 
 export type CspDirectives = Readonly<Record<string, readonly string[]>>;
 
-/** Makes a policy that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */
+/** Makes a CSP that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */
 function contentSecurityPolicy(cspDirectives: CspDirectives): string {
   const directives: CspDirectives = {
     "default-src": ["'none'"],
@@ -101,7 +101,7 @@ function contentSecurityPolicy(cspDirectives: CspDirectives): string {
   return written.join("; ");
 }
 
-/** The policy of a page whose scripts and styles are all files of this service, and never inline. */
+/** The Content-Security-Policy of pages whose scripts and styles are all files of this service, and never inline. */
 export const cspWithoutInline = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
@@ -125,7 +125,7 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** More folders than any page's path has. Without this limit, a URL of thousands of slashes would lengthen every link. */
+/** The maximum number of `../` in a link. Without a maximum, a URL of thousands of slashes would lengthen every link. */
 const maxFolders = 16;
 
 /** Makes the relative path from a page to the site's root: `../../` for `/v1/a/b`. */
@@ -240,7 +240,7 @@ export async function sendUncachedPage(
   return sendText(c, await frame(part(language, settings), settings), { type: htmlContentType, status });
 }
 
-/** Sends a page from the cache, which has one copy per path, `name` and language. `part` makes a page that is not cached. */
+/** Sends a page from the cache, which has one copy per path, `name` and language. `part` makes a page that the cache lacks. */
 export async function sendCachedPage(
   c: Context<HonoEnv>,
   { name = "", cacheControl, ...about }: About & { readonly name?: string; readonly cacheControl?: string },

@@ -11,7 +11,7 @@ type FormTexts = SiteTexts["envelopeForm"];
 /** A file whose name contains a digest of its content, so that browsers may cache it for a year. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
 
-/** Makes the page's CSP directives. With pasted keys, the browser refuses every request. No form may be sent to a server. */
+/** Makes the page's CSP directives. With pasted keys, the browser refuses every request. No form can be sent to a server. */
 function cspDirectivesOf(pasted: boolean): CspDirectives {
   return {
     "script-src": ["'self'"],

@@ -29,7 +29,7 @@ const maxShown = 200;
 const proof = proofField();
 const view = createPageView();
 
-/** The last verified input; null before the first. If the reader then adds a proof, this input is verified again. */
+/** The last verified input; null before the first input. If the reader then adds a proof, this input is verified again. */
 let last: readonly InputText[] | null = null;
 
 /** The number of the check that started last. An earlier check that ends later does not show its outcome. */
@@ -79,7 +79,7 @@ function markForeign({ verification }: ItemCheck): void {
   document.body.classList.toggle("foreign", verification.issuer !== ownIssuer);
 }
 
-/** Makes the button that prints a genuine answer or statement; null if the envelope is neither. */
+/** Makes the button that prints a genuine answer or statement; null if the envelope is not genuine. */
 function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
   const { verification, statement, jws } = checked;
   const { valid, result, verificationId } = verification;
@@ -179,7 +179,7 @@ function pasted(): InputText[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** Verifies the pasted envelope. Without one, verifies the last input again with the form's proof and issuer. */
+/** Verifies the pasted envelope. If the field is empty, verifies the last input again with the form's proof and issuer. */
 async function checkForm(): Promise<PageContent> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
@@ -215,7 +215,7 @@ function readAddress(): void {
   });
 }
 
-/** Stores the page and its keys on this device, for use without a network. If all are stored, the page says so. */
+/** Stores the page and its keys on this device, for use without a network. If the browser stored all files, the page says so. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
   const isKept = await keepOnDevice();
@@ -233,7 +233,7 @@ function start(): void {
   requireElement("tool", HTMLElement).hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
-  // If the keys cannot be fetched, the next check says why.
+  // An error is ignored here. If the keys cannot be fetched, the next check says why.
   showKept().catch(() => undefined);
 }
 

@@ -23,7 +23,7 @@ type Expected = { readonly issuer: string; readonly audience: string };
 export type ItemCheck = {
   readonly name: string | null;
   readonly verification: Verification;
-  /** The genuine statement over a list; null for any other input. */
+  /** The content of a genuine statement; null for a statement that is not genuine, and for any other input. */
   readonly statement: GenuineStatement | null;
   /** The members of `Expected` that were not compared, because the reader left them empty. */
   readonly notCompared: readonly (keyof Expected)[];
@@ -54,8 +54,8 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * Verifies an envelope for a reader who may not have named an issuer or partner, which the library requires. For a value that
- * is missing, the signed value is expected, and the page says that this value was not compared.
+ * Verifies an envelope. The library requires an expected issuer and audience. If the reader named none, the signed value is
+ * expected, and `notCompared` has the member's name, so that the page can say that nothing was compared.
  */
 async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: CheckOptions) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
@@ -106,7 +106,7 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
-/** Verifies the envelopes of a text one after another. Each is also verified with the evidence log's proof, if there is one. */
+/** Verifies the envelopes of a text one after another. If the reader gave a proof of the log, the proof is verified too. */
 export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<ItemCheck> {
   // White space around a pasted signature comes from copying, so it is removed. White space inside a signature is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;

@@ -25,7 +25,7 @@ const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
 let pairs = 0;
 
-/** Makes the other boxes the description of the first box's heading. A screen reader reads them when the heading has focus. */
+/** Makes `others` the description of the heading of `first`. A screen reader reads it when the heading has the focus. */
 function describeFirst(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
@@ -68,7 +68,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
   return sentences[status];
 }
 
-/** Makes the box of the verdict on the answer. The first verdict is the one on the signature. */
+/** Makes the box of the verdict on the answer, the second verdict. The first verdict is on the signature. */
 export function makeAnswerBox(verification: Verification, result: EligibilityResult): HTMLElement {
   const { found, teacher, reasons } = result;
   return makeVerdictBox(
@@ -140,7 +140,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Checks that the input is not an envelope at all. The page then shows only a verdict, not checks and signed values. */
+/** Whether the input is something else than an envelope. The page then shows a verdict without checks and signed values. */
 function isNotEnvelope({ verification }: ItemCheck): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }

@@ -1,4 +1,4 @@
-/** Makes the pages to print: the attestation of an answer, with its QR code, and the sheet of a statement over a list. */
+/** Makes the pages to print: the attestation of an answer, with its QR code, and the sheet of a statement about a list. */
 
 import { encodeQR } from "qr";
 import { verificationPageOfIssuer } from "../../partner/claims.ts";

@@ -1,4 +1,4 @@
-/** Shows the signed values of an envelope, and finds the members beside the signature that differ from them. */
+/** Shows the signed values of an envelope, and finds unsigned members whose values differ from the signed values. */
 
 import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { formatDayInWords } from "../../partner/date-time.ts";
@@ -95,7 +95,7 @@ export function statementToneOf({ rows, summary: { eligible, distinct } }: Genui
   return eligible === distinct ? "good" : "none";
 }
 
-/** Makes the box of the verdict on the statement's content. The first verdict is the one on the signature. */
+/** Makes the box of the verdict on the statement's content, the second verdict. The first verdict is on the signature. */
 export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
@@ -141,7 +141,7 @@ export function makeStatementSection(shown: GenuineStatement, checked: ItemCheck
   return el("section", { class: "rows" }, title, facts, makeTable(statement.rows, [first, ...heads], rows));
 }
 
-/** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */
+/** A member whose signed value differs from the value `outer` beside the signature. Both are JSON; undefined if missing. */
 type Difference = { member: string; signed: string | undefined; outer: string | undefined };
 
 const maxDifferences = 200;
@@ -166,7 +166,7 @@ function isSame({ member, signed, outer }: Difference): boolean {
 export function findChangedMembers(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;
-  // The contract's members are compared, without the signature.
+  // Only the members that the contract names are compared, except the signature.
   const all = (members: JsonObject) => {
     const named = outerNames.filter((name) => Object.hasOwn(members, name));
     return new Map(named.flatMap((name) => leavesOf(members[name] as JsonValue, name)));
