@@ -92,7 +92,7 @@ test.each<[string, Record<string, string>, age: number | null, result: string, f
     "warn",
     "nothing is deleted",
   ],
-])("tvs doctor checks the retention: %s", (_name, settings, age, result, found) => {
+])("tvs doctor checks the retention of attestations: %s", (_name, settings, age, result, found) => {
   const config = readCommandConfig({ "master-key": masterKey }, {});
   const oldest = age === null ? null : { id: 7, issuedAt: now - age * 24 * hourMs };
   const check = checkAttestationRetention(new Map(Object.entries(settings)), config, { oldest, now });
