@@ -20,7 +20,7 @@ export type IdReader = (
 /** The values that completion offers for an option or operand. */
 type Values =
   | { readonly oneOf: readonly string[] }
-  /** The value is a list of these words, separated by commas. */
+  /** The option's value is one or more of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
   | { readonly ids: IdReader };
 

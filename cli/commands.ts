@@ -63,7 +63,7 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       process.stdout.write(`${tvsVersion}\n`);
       return exitCodes.done;
     }
-    // The completion scripts call this hidden command. It needs the words in the order in which they were typed.
+    // The completion scripts call this hidden command, which needs the words in the order in which they were typed.
     if (argv[0] === "__complete")
       return await (await import("./terminal/completion.ts")).printCompletions(rootCommand, argv.slice(1));
     if (words[0] === "help")

@@ -92,7 +92,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
     const secrets = await unlockSecrets(config, stores.settings);
     // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
-    // The signing keys complete the register. If a kill prevents their write, the next command makes the register again.
+    // A register is complete when it has signing keys. If a kill prevents their write, the next command makes the register again.
     if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureFirstKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -122,7 +122,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
 }
 
 /**
- * Checks that a new register may be made, then makes its data directory. A refused command thus makes no directory.
+ * Checks that a new register may be made, and then makes its data directory, so that a refused command makes no directory.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
 async function prepareNew(config: Config, options: OpenRegisterOptions, driver?: Driver) {

@@ -44,7 +44,7 @@ const flaws = {
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
-/** Checks that partners can reach the issuer's URL, which every envelope names. */
+/** Checks that the issuer was set, and is an https URL that other machines can reach. Every envelope names the issuer. */
 function checkIssuer(stored: StoredSettings, config: Config): Finding {
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";

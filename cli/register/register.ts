@@ -65,7 +65,7 @@ function sudoCommand(uid: number): string {
   return ["sudo -u", nameOf(uid), "tvs", ...shown].join(" ");
 }
 
-/** Returns a user's name, or the user id as sudo accepts it if the user has no name. */
+/** Returns a user's name. If the user has no name, returns the user id in the form that sudo accepts. */
 const nameOf = (uid: number) => findUserName(uid) ?? `'#${uid}'`;
 
 export function findUserName(uid: number): string | undefined {

@@ -24,7 +24,7 @@ import {
 import { actorArg } from "./operator-name.ts";
 import { makeSheetReader } from "./workbook-process.ts";
 
-/** Options for the delimiter, encoding and sheet of a file, which its content does not always show. */
+/** Options for a file's delimiter, encoding and sheet, which an import cannot always find in the file. */
 export const fileFormatArgs = {
   delimiter: option(
     "CHARACTER",

@@ -153,7 +153,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Opens the sandbox for a command that works only there. The operator may leave out `--sandbox`.
+ * Opens the sandbox for a command that works only in a sandbox, with or without `--sandbox`.
  * @throws TvsError REGISTER_MISSING, REFUSED for a live register
  */
 export async function withSandbox<T>(args: object, run: (operator: OpenedRegister) => Promise<T>) {

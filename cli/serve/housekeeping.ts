@@ -1,4 +1,4 @@
-/** The background work of `serve`: every node sends webhooks; only the leader does the work that one node must do. */
+/** The background work of `serve`: every node sends webhooks; only the leader does the work that two nodes must not do. */
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };

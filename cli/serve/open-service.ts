@@ -54,8 +54,8 @@ export type RunningService = Awaited<ReturnType<typeof openService>>;
 const refreshMs = { embedded: 200, remote: 500 } as const;
 /** How often a node compares the database with the pinned checkpoint, in milliseconds. */
 const reconcileMs = 500;
-// A health probe costs a signature, so its outcome is repeated for half a second. Health must be 503 within two seconds
-// of a failure; the sum of both times is shorter.
+// How long the outcome of a health probe is reused, because a probe costs a signature, and the time limit of a probe. Their
+// sum is below two seconds, the time after a failure within which `/health` must answer 503.
 const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**

@@ -56,7 +56,7 @@ export async function findCompletions(root: TvsCommand, words: Words): Promise<C
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-/** Lists the words that may follow `tvs help`: topics and commands; after `--print`, files. */
+/** Lists the words that can follow `tvs help`: topics and commands; after `--print`, files. */
 async function helpOffers({ command, operands, open }: TypedLine, root: TvsCommand): Promise<Completion[]> {
   if (open !== null)
     return Object.keys((await import("./manual.ts")).printableFiles).map((name) => [name, ""]);

@@ -62,7 +62,7 @@ export type VerifySettings = {
   readonly options: VerifyOptions;
   /** The file of the key history or of the offline pack; undefined without a key history. */
   readonly historyFile: string | undefined;
-  /** All files that the options name. They are skipped in a folder of envelopes. */
+  /** All files that the options name. If these files are in a folder of envelopes, they are skipped. */
   readonly keyFiles: readonly string[];
 };
 

@@ -87,7 +87,7 @@ export function renderWebhooks(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return makeNote(unread);
   const { endpoints, backlog } = readings;
-  // The deliveries of a removed endpoint are held, not deleted, so the operator must see them too.
+  // A removal that was killed between its two commits leaves deliveries without an endpoint, which the operator must see.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
     return html`${makeNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;

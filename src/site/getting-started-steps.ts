@@ -64,7 +64,7 @@ export type GuideStep =
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** The parts of getting-started.sh that make up a step (decision D14.2). A step that is not here is the part with its name. */
+/** The parts of getting-started.sh that make up a step (decision D14.2). A step without an entry has the part of its own name. */
 const scriptPartsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly string[]>> => ({
   ask: ["fetch", "ask"],
   verify: ["fetch", "verify"],

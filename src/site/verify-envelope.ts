@@ -58,7 +58,7 @@ type EnvelopeForm = {
 
 const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
-/** Makes the page's main part. The script unhides `#tool`. A result is above the form, so that the reader sees it first. */
+/** Makes the page's main part. The script unhides `#tool`. A result is above the form, so that the user sees it first. */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, script, integrity } = form;
   const { needsScript } = texts;

@@ -29,7 +29,7 @@ const maxShown = 200;
 const proof = proofField();
 const view = createPageView();
 
-/** The last verified input; null before the first input. If the reader then adds a proof, this input is verified again. */
+/** The last verified input; null before the first input. If the user then adds a proof, this input is verified again. */
 let last: readonly InputText[] | null = null;
 
 /** The number of the check that started last. An earlier check that ends later does not show its outcome. */

@@ -16,7 +16,7 @@ import type { InputText } from "./files.ts";
 /** A genuine statement, which is one signed answer about a list of people. Its rows match the signed root. */
 export type GenuineStatement = StatementContent & { readonly rows: NonNullable<StatementContent["rows"]> };
 
-/** The issuer and audience that the reader expects. An empty text means that the reader named none. */
+/** The issuer and audience that the user expects. An empty text means that the user named none. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
 /** The result of verifying one item of the input: an envelope, a bare signature, or a text that is neither. */
@@ -25,7 +25,7 @@ export type ItemCheck = {
   readonly verification: Verification;
   /** The content of a genuine statement; null for a statement that is not genuine, and for any other input. */
   readonly statement: GenuineStatement | null;
-  /** The members of `Expected` that were not compared, because the reader left them empty. */
+  /** The members of `Expected` that were not compared, because the user left them empty. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
@@ -54,8 +54,8 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * Verifies an envelope. The library requires an expected issuer and audience. If the reader named none, the signed value is
- * expected, and `notCompared` has the member's name, so that the page can say that nothing was compared.
+ * Verifies an envelope. The library requires an expected issuer and audience. If the user named none, the signed value is
+ * expected, and `notCompared` names the member, so that the page does not show the member as compared.
  */
 async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: CheckOptions) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
@@ -106,7 +106,7 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
-/** Verifies the envelopes of a text one after another. If the reader gave a proof of the log, the proof is verified too. */
+/** Verifies the envelopes of a text one after another. If the user gave a proof of the log, the proof is verified too. */
 export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<ItemCheck> {
   // White space around a pasted signature comes from copying, so it is removed. White space inside a signature is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;

@@ -1,4 +1,4 @@
-/** Reads the files that the reader opened or dropped. */
+/** Reads the files that the user opened or dropped. */
 
 import { decodeProofFile, decodeTextFile, isUtf16 } from "../../partner/file-text.ts";
 import { PageError, requireElement, texts } from "./view.ts";
@@ -73,7 +73,7 @@ export async function readInputFiles(files: readonly File[]): Promise<VerifyInpu
   return { given, proof: oneProof(proofs) };
 }
 
-/** Calls `run` with the files that the reader opens in the form or drops on the page. The browser itself opens none of them. */
+/** Calls `run` with the files that the user opens in the form or drops on the page. The browser itself opens none of them. */
 export function listenForFiles(run: (files: readonly File[]) => void): void {
   const input = requireElement("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;

@@ -25,7 +25,7 @@ const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
 let pairs = 0;
 
-/** Makes `others` the description of the heading of `first`. A screen reader reads it when the heading has the focus. */
+/** Makes `others` the description of the heading of `first`. A screen reader reads the description when the heading has focus. */
 function describeFirst(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
@@ -191,7 +191,7 @@ export function signatureToneOf(verification: Verification, stated: Tone = "good
   return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
-/** Explains a refusal; null if accepted. If the envelope names another service, the text sends the reader there. */
+/** Explains a refusal; null if accepted. If the envelope names another service, the text sends the user there. */
 function reasonOf(verification: Verification): string | null {
   const { reason, checks, claimedIssuer } = verification;
   const elsewhere = elsewhereOf(verification);
@@ -272,7 +272,7 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
   return el("section", { class: "differences" }, title, makeTable(words.caption, heads, lines), same);
 }
 
-/** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */
+/** Makes the line of one check. A comparison for which the user gave no value is shown as not made. */
 function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemCheck): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
