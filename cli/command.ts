@@ -211,10 +211,7 @@ export function readEnvironment(flags: CommandLineOptions, options: { all?: bool
   return environment;
 }
 
-/**
- * Moves key ids that begin with a dash (one in 64) to the end of a command line, after `--`, because citty would parse
- * them as options. A key id that is an option's value is joined to the option: `--key=ID`.
- */
+/** Moves key ids that begin with a dash after `--`, or joins them to their option (`--key=ID`): citty would parse them as options. */
 export function moveKeyIdsLast(words: readonly string[], command: TvsCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
   const args = argsOf(command);

@@ -23,10 +23,7 @@ type OutputRequest = {
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
-/**
- * Checks before the work begins that a file can be written, and that it would not replace a master key, a database or
- * an input (decision D1.6). @throws TvsError USAGE
- */
+/** Checks that a file can be written, and replaces no master key, database or input (decision D1.6). @throws TvsError USAGE */
 export function prepareOutputFile(request: OutputRequest): OutputFile {
   const path = withoutLinks(request);
   refuseOwnFiles(path, request);

@@ -152,10 +152,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-/**
- * Opens the sandbox for a command that works only in a sandbox, with or without `--sandbox`.
- * @throws TvsError REGISTER_MISSING, REFUSED for a live register
- */
+/** Opens the sandbox, with or without the option `--sandbox`. @throws TvsError REGISTER_MISSING, REFUSED for a live register */
 export async function withSandbox<T>(args: object, run: (operator: OpenedRegister) => Promise<T>) {
   const config = configOf({ ...args, sandbox: true });
   const stored = await readStoredSettings(config);

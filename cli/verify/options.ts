@@ -75,10 +75,7 @@ const maxProofMiB = 1;
 const maxPackMiB = 16;
 const maxListMiB = 2;
 
-/**
- * Combines options and environment variables, and reads all files.
- * @throws TvsError USAGE if settings are missing or contradict, INPUT_UNREADABLE
- */
+/** Combines options and environment variables, and reads the files that they name. @throws TvsError USAGE, INPUT_UNREADABLE */
 export async function readVerifySettings(
   { args: flags, rawArgs }: ParsedCommandLine,
   env: Environment,
