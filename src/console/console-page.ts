@@ -2,7 +2,7 @@
 
 import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
-import { badge, commandBox, formats, type Markup } from "./markup.ts";
+import { formats, type Markup, makeBadge, makeCommandBox } from "./markup.ts";
 import {
   renderConcerns,
   renderEvidenceLog,
@@ -83,7 +83,7 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 export function renderConsoleHome(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
-  const environment = build.environment === "live" ? badge("good", "live") : badge("warn", "sandbox");
+  const environment = build.environment === "live" ? makeBadge("good", "live") : makeBadge("warn", "sandbox");
   const body = html`<header>
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
@@ -110,6 +110,6 @@ ${panel("imports", state)}
 type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };
 
 export function renderMessagePage(title: string, { text, command, more }: PlainPage): Markup {
-  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
+  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : makeCommandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, body);
 }

@@ -11,7 +11,15 @@ import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts"
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { renderStatusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, formats, type Markup, makeNote, renderTable } from "./markup.ts";
+import {
+  type Cell,
+  formats,
+  type Markup,
+  makeBadge,
+  makeCommandBox,
+  makeNote,
+  renderTable,
+} from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function renderTeacherPage(reference: string, sources: ConsoleSources): Promise<Markup> {
@@ -36,7 +44,7 @@ export async function renderTeacherPage(reference: string, sources: ConsoleSourc
     ["Revoked", formatRevocation(shown)],
     ["Certificate", [shown.certificateStatus, shown.certificateIssueDate ?? []].flat().join(", ")],
     ["Active", yes(shown.active)],
-    ["Hidden", shown.hidden ? badge("quiet", "hidden") : "no"],
+    ["Hidden", shown.hidden ? makeBadge("quiet", "hidden") : "no"],
     ["State", shown.state],
     ["Category", shown.category],
     ["Source", shown.source],
@@ -47,7 +55,7 @@ export async function renderTeacherPage(reference: string, sources: ConsoleSourc
   return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
 <section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formats.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
-${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
+${makeCommandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
 function recordPanel(facts: readonly (readonly [name: string, value: Cell | number | null])[]): Markup {
@@ -73,7 +81,7 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
   return html`${recordPanel([
     ["Name", partner.name],
     ["Partner id", partnerId],
-    ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
+    ["State", partner.disabledAt === null ? "enabled" : makeBadge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
     ["Calls this minute", use ? formats.use(use.minute) : null],
@@ -86,7 +94,7 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
       ? makeNote("This partner has no valid key or certificate.")
       : renderTable("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
   }
-${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
+${makeCommandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
@@ -118,7 +126,7 @@ export function renderImportsTable(
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
-    return html`${makeNote("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+    return html`${makeNote("Nothing has been imported.")}${makeCommandBox(commandLine("teachers import FILE --dry-run"))}`;
   return renderTable("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
@@ -135,14 +143,14 @@ export function renderImportsTable(
 
 function importBadge(one: StoredImport, now: number): Markup {
   const { startedAt, finishedAt, abandonedAt, rejected } = one;
-  if (abandonedAt !== null) return badge("quiet", "given up");
-  if (finishedAt === null) return badge("warn", `under way for ${formatDuration(now - startedAt)}`);
+  if (abandonedAt !== null) return makeBadge("quiet", "given up");
+  if (finishedAt === null) return makeBadge("warn", `under way for ${formatDuration(now - startedAt)}`);
   const done = `done in ${formatDuration(finishedAt - startedAt)}`;
-  if (rejected === 0) return badge("good", done);
+  if (rejected === 0) return makeBadge("good", done);
   const accepted = one.inserted + one.updated + one.unchanged;
   return accepted > 0
-    ? badge("warn", `${done}, some rejected`)
-    : badge("bad", "nothing changed, all rejected");
+    ? makeBadge("warn", `${done}, some rejected`)
+    : makeBadge("bad", "nothing changed, all rejected");
 }
 
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
@@ -153,7 +161,7 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
     .map(describeCodeCount)
     .map(({ code, rejects, rows: met, meaning, first }) => [
       html`<code>${code}</code>`,
-      rejects ? badge("bad", "rejected") : badge("warn", "remark"),
+      rejects ? makeBadge("bad", "rejected") : makeBadge("warn", "remark"),
       html`<span class="prose">${meaning}</span>`,
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
       formats.count(met),
@@ -164,7 +172,7 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
       : renderTable("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
-<p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
+<p>To list every line:</p>${makeCommandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
 /** Returns the file's name without its folders, because the name of a folder may be a person's name. */

@@ -12,7 +12,7 @@ import type { ListDependencies, PageRequest, TeacherFilter, TeacherPage } from "
 import { describeTeacherRow, listTeachers } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, formats, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";
+import { type Cell, formats, type Markup, makeBadge, makeNote, renderIdCell, renderTable } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -32,7 +32,7 @@ type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null }
 /** The page to read. `from` is the `next` of the page before, or "" for the first page; `rows` is the page's length. */
 type WantedPage = { readonly from: string; readonly rows: number };
 
-export type Listing<Row> = {
+export type ListDefinition<Row> = {
   /** The list's path in the session's folder. The CSV file's path has `.csv` added. */
   readonly path: string;
   readonly title: string;
@@ -47,7 +47,7 @@ export type Listing<Row> = {
 };
 
 export function renderListTable<Row>(
-  { title, columns, nothing }: Listing<Row>,
+  { title, columns, nothing }: ListDefinition<Row>,
   rows: readonly Row[],
 ): Markup {
   if (rows.length === 0) return makeNote(nothing);
@@ -57,7 +57,7 @@ export function renderListTable<Row>(
   });
 }
 
-export function renderListFilter<Row>({ path, title, fields }: Listing<Row>, query: Query): Markup {
+export function renderListFilter<Row>({ path, title, fields }: ListDefinition<Row>, query: Query): Markup {
   const control = (name: string, kind: Field[2]) => {
     const value = query[name] ?? "";
     if (typeof kind === "string")
@@ -72,7 +72,11 @@ ${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)
 </form>`;
 }
 
-export function renderPager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+export function renderPager<Row>(
+  { path, csvRows }: ListDefinition<Row>,
+  query: Query,
+  next: string | null,
+): Markup {
   const addressOf = (file: string, of: Query) => {
     const text = new URLSearchParams(of).toString();
     return text === "" ? `.${file}` : `.${file}?${text}`;
@@ -85,7 +89,7 @@ export function renderPager<Row>({ path, csvRows }: Listing<Row>, query: Query, 
 }
 
 /** Returns the filled fields of a list's filter. @throws TvsError USAGE if a date or a word is wrong */
-export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
+export function parseListFilter<Row>({ fields }: ListDefinition<Row>, given: Query): Query {
   const filled: Record<string, string> = {};
   for (const [name, label, kind] of fields) {
     const value = (given[name] ?? "").trim();
@@ -102,7 +106,7 @@ export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Qu
 const csvPageRows = 2_000;
 
 /** Makes the stream of a list's CSV file. The first rows are read before the stream starts: a malformed query still gets a 400. */
-export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
+export async function createCsvStream<Row>({ columns, csvRows, read }: ListDefinition<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
     yield stringify([columns.map(([head]) => head)]);
@@ -141,7 +145,7 @@ function startOfDay(day: string | undefined, { configuration }: ConsoleSources):
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
 
-type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
+type NewestFirst<Row> = Omit<ListDefinition<Row>, "csvRows" | "read"> & {
   /** Reads the newest `limit` rows. `since` is a time in Unix milliseconds; undefined reads rows of any age. */
   readonly find: (
     query: Query,
@@ -149,7 +153,7 @@ type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
   ) => Promise<readonly Row[]>;
 };
 
-function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirst<Row>): Listing<Row> {
+function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirst<Row>): ListDefinition<Row> {
   return {
     ...list,
     fields: [...list.fields, ["since", "Since", "date"]],
@@ -166,7 +170,7 @@ function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirs
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
 
 export const renderStatusBadge = (status: keyof typeof statusLevels): Cell =>
-  badge(statusLevels[status], status);
+  makeBadge(statusLevels[status], status);
 
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
   return [head, (row) => row[name], (row) => renderIdCell(row[name])];
@@ -174,7 +178,7 @@ function idColumn<Name extends string>(head: string, name: Name): Column<Readonl
 
 type DescribedRow = ReturnType<typeof describeTeacherRow>;
 
-export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow> {
+export function defineTeacherList(sources: ConsoleSources): ListDefinition<DescribedRow> {
   return {
     path: "/teachers",
     title: "Teachers",
@@ -201,7 +205,7 @@ export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow
         ({ licenseStatus }) => licenseStatus,
         ({ licenseStatus, active, hidden }) => {
           const marks = [...(active ? [] : ["deactivated"]), ...(hidden ? ["hidden"] : [])];
-          return html`${renderStatusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
+          return html`${renderStatusBadge(licenseStatus)}${marks.map((mark) => html` ${makeBadge("quiet", mark)}`)}`;
         },
       ],
       ["Ends", ({ licenseExpiryDate }) => licenseExpiryDate],
@@ -235,7 +239,7 @@ export async function readTeacherRows(
 }
 
 /** Defines the list of attestations: which partner received which answer about which teacher. */
-export function defineAttestationList(sources: ConsoleSources): Listing<Attestation> {
+export function defineAttestationList(sources: ConsoleSources): ListDefinition<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
   return newestFirst<Attestation>(sources, {
     path: "/attestations",
@@ -267,7 +271,7 @@ export function defineAttestationList(sources: ConsoleSources): Listing<Attestat
 
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
 
-export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
+export function defineDeliveryList(sources: ConsoleSources): ListDefinition<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : formats.time(time, timeZone));
   return newestFirst<Delivery>(sources, {
@@ -277,7 +281,7 @@ export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
     fields: [["state", "State", deliveryStates], partnerField],
     columns: [
       ["Created", ({ createdAt }) => at(createdAt)],
-      ["State", ({ state }) => state, ({ state }) => badge(deliveryLevels[state], state)],
+      ["State", ({ state }) => state, ({ state }) => makeBadge(deliveryLevels[state], state)],
       ["Partner", ({ partnerId }) => partnerId],
       ["Event", ({ eventType }) => eventType],
       ["Attempts", ({ attempts }) => attempts],
@@ -293,7 +297,7 @@ export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
 }
 
 /** Defines the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
-export function defineChangeList(sources: ConsoleSources): Listing<RecordedChange> {
+export function defineChangeList(sources: ConsoleSources): ListDefinition<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
   const now = ({ detail }: RecordedChange) => detail && formats.timesIn(detail, timeZone);
   return newestFirst<RecordedChange>(sources, {

@@ -31,7 +31,7 @@ export function renderTable(label: string, { head, rows, numbersFrom = head.leng
 export const makeNote = (text: string): Markup => html`<p class="none">${text}</p>`;
 
 /** Makes a box with a command that the operator can paste into a terminal. The page's script adds a copy button. */
-export const commandBox = (command: string): Markup =>
+export const makeCommandBox = (command: string): Markup =>
   html`<p class="paste"><code class="command">${command}</code></p>`;
 
 export function renderShareBar(share: number): Markup {
@@ -40,7 +40,7 @@ export function renderShareBar(share: number): Markup {
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
 }
 
-export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): Markup =>
+export const makeBadge = (level: "good" | "warn" | "bad" | "quiet", text: string): Markup =>
   html`<span class="badge ${level}">${text}</span>`;
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });

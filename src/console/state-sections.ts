@@ -13,7 +13,15 @@ import { describeLicensedCount } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { renderImportsTable } from "./file-pages.ts";
-import { badge, commandBox, formats, type Markup, makeNote, renderShareBar, renderTable } from "./markup.ts";
+import {
+  formats,
+  type Markup,
+  makeBadge,
+  makeCommandBox,
+  makeNote,
+  renderShareBar,
+  renderTable,
+} from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
@@ -23,20 +31,20 @@ export function renderConcerns(state: ConsoleState): Markup {
   const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
     ({ level, text, command }) =>
-      html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${commandBox(command)}</li>`,
+      html`<li class="${level}"><p>${makeBadge(level, words[level])} ${text}</p>${makeCommandBox(command)}</li>`,
   )}</ul>`;
 }
 
 export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
   if (readings === null) return makeNote(unread);
   if (readings.quotas.length === 0)
-    return html`${makeNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
+    return html`${makeNote("No partner is onboarded.")}${makeCommandBox(commandLine("partners add --help"))}`;
   const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
   return renderTable("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
-        partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
+        partner.disabledAt === null ? "" : html` ${makeBadge("quiet", "disabled")}`
       }`,
       html`<span class="number">${formats.use(use.minute)}</span>`,
       meter(use.minute),
@@ -67,7 +75,7 @@ export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
   const rows = [keys.active, keys.pending, ...others.slice(0, shownRetired)].map((key) => [
     html`<span class="id">${key.kid}</span>`,
-    badge(keyLevels[key.state], key.state),
+    makeBadge(keyLevels[key.state], key.state),
     at(key.publishedAt),
     at(key.activatedAt),
     at(key.retiredAt),
@@ -76,11 +84,11 @@ export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup
     ? "The pending key has been public for a day: it may take over now."
     : `The pending key may take over from ${at(rotation.possibleAt)} on.`;
   const due = rotation.isDue
-    ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
+    ? html`${makeBadge("warn", "due")} since ${at(rotation.dueAt)}`
     : html`due ${at(rotation.dueAt)}, in ${formatDuration(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${renderTable("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formats.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formats.count(more)} older keys are not shown.` : ""}</p>${makeCommandBox(commandLine("keys rotate"))}`;
 }
 
 export function renderWebhooks(state: ConsoleState): Markup {
@@ -90,9 +98,9 @@ export function renderWebhooks(state: ConsoleState): Markup {
   // A removal that was killed between its two commits leaves deliveries without an endpoint, which the operator must see.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
-    return html`${makeNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
+    return html`${makeNote("No partner has a webhook endpoint.")}${makeCommandBox(commandLine("partners webhook set --help"))}`;
   const backlogOf = (id: string) => backlog.find(({ partnerId }) => partnerId === id);
-  const noEndpoint = badge("quiet", "no endpoint");
+  const noEndpoint = makeBadge("quiet", "no endpoint");
   const rows = [
     ...endpoints.map((one) => endpointRow(one, backlogOf(one.partnerId), state)),
     ...orphans.map((one) => [one.partnerId, "–", noEndpoint, ...backlogCells(one, state), "–"]),
@@ -100,7 +108,7 @@ export function renderWebhooks(state: ConsoleState): Markup {
   return html`${renderTable("Webhook endpoints", {
     head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],
     rows,
-  })}${commandBox(commandLine("webhooks list"))}`;
+  })}${makeCommandBox(commandLine("webhooks list"))}`;
 }
 
 function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefined, state: ConsoleState) {
@@ -113,11 +121,11 @@ function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefi
 }
 
 function endpointBadge({ disabledReason, failingSince }: EndpointFigures, now: number): Markup {
-  if (disabledReason === "operator") return badge("quiet", "disabled");
+  if (disabledReason === "operator") return makeBadge("quiet", "disabled");
   if (disabledReason !== null)
-    return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
-  if (failingSince !== null) return badge("warn", `failing for ${formatDuration(now - failingSince)}`);
-  return badge("good", "working");
+    return makeBadge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
+  if (failingSince !== null) return makeBadge("warn", `failing for ${formatDuration(now - failingSince)}`);
+  return makeBadge("good", "working");
 }
 
 function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState): string[] {
@@ -142,7 +150,7 @@ export function renderEvidenceLog(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return makeNote(unread);
   if (readings.log === null) return makeNote("The log begins when the service has started.");
-  return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
+  return html`${treeTable(readings.log, state)}${makeCommandBox(commandLine("log audit"))}`;
 }
 
 function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
@@ -158,7 +166,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
     rows: [
       [
         log.origin,
-        late === null ? badge("good", "covered") : badge("bad", `late by ${formatDuration(late)}`),
+        late === null ? makeBadge("good", "covered") : makeBadge("bad", `late by ${formatDuration(late)}`),
         signed,
         ...[log.size, log.waiting, log.signedSize].map(formats.count),
       ],

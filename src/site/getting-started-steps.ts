@@ -24,7 +24,7 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
 /** The examples of data/examples, which .ci/bundles.ts bundles. The first language is the default. */
 export const codeLanguages = languages as unknown as readonly [CodeLanguage, ...CodeLanguage[]];
 
-export type GuideValues = {
+export type StepValues = {
   /** The service's public URL, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
@@ -77,10 +77,7 @@ const scriptPartsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, re
 });
 
 /** Makes a step's commands, which can use variables of earlier steps, because readers paste all steps into one shell. */
-export function formatStepCommands(
-  step: GuideStep,
-  { issuer, apiKey, partnerId, code }: GuideValues,
-): string {
+export function formatStepCommands(step: GuideStep, { issuer, apiKey, partnerId, code }: StepValues): string {
   if (step === "prepare") return code.prepare ?? "";
   const { file } = code[exampleKinds.find((kind) => kind === step) ?? "receive"];
   const values: Readonly<Record<string, unknown>> = {

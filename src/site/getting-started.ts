@@ -79,10 +79,10 @@ const exampleFiles = new Map(
 export const sendExampleFile: PageHandler = (c) =>
   exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
-const operatorOf = ({ hasContact }: steps.GuideValues) =>
+const operatorOf = ({ hasContact }: steps.StepValues) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
-function keyStateOf({ offered, sandbox }: steps.GuideValues): keyof typeof texts.keyHere {
+function keyStateOf({ offered, sandbox }: steps.StepValues): keyof typeof texts.keyHere {
   if (offered) return "offered";
   return sandbox ? "sandbox" : "live";
 }
@@ -96,7 +96,7 @@ function renderListing(
 `;
 }
 
-function renderCommands(step: steps.GuideStep, at: steps.GuideValues): Markup {
+function renderCommands(step: steps.GuideStep, at: steps.StepValues): Markup {
   const text = steps.formatStepCommands(step, at);
   return renderListing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
@@ -105,7 +105,7 @@ function renderCommands(step: steps.GuideStep, at: steps.GuideValues): Markup {
   });
 }
 
-function renderExample(kind: ExampleKind, at: steps.GuideValues): Markup {
+function renderExample(kind: ExampleKind, at: steps.StepValues): Markup {
   const one = at.code[kind];
   return html`${renderCommands(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
@@ -113,7 +113,7 @@ ${renderListing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</cod
 </details>`;
 }
 
-function renderGuide(at: steps.GuideValues): Markup {
+function renderGuide(at: steps.StepValues): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -134,7 +134,7 @@ ${sections[id as keyof typeof sections](at)}
 </div>`;
 }
 
-function codeChoice(at: steps.GuideValues): Markup {
+function codeChoice(at: steps.StepValues): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -145,7 +145,7 @@ ${codeLanguages.map(
 }
 
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
-function tryPlace(at: steps.GuideValues): Markup {
+function tryPlace(at: steps.StepValues): Markup {
   const { tryIt, commands } = texts;
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
@@ -160,7 +160,7 @@ function tryPlace(at: steps.GuideValues): Markup {
 </section>`;
 }
 
-const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideValues) => Markup>> = {
+const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.StepValues) => Markup>> = {
   key: (
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
@@ -204,7 +204,7 @@ ${raw(texts.webhookRules(at.query))}`,
 };
 
 /** Explains deliveries from the sandbox. Shell commands cannot receive a delivery, so the page suggests another language. */
-function sandboxDelivery(at: steps.GuideValues): Markup {
+function sandboxDelivery(at: steps.StepValues): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
 ${isServer ? renderCommands("sandbox-delivery", at) : ""}`;

@@ -20,7 +20,7 @@ export type GenuineStatement = StatementContent & { readonly rows: NonNullable<S
 type Expected = { readonly issuer: string; readonly audience: string };
 
 /** The result of verifying one item of the input: an envelope, a bare signature, or a text that is neither. */
-export type ItemCheck = {
+export type CheckedItem = {
   readonly name: string | null;
   readonly verification: Verification;
   /** The content of a genuine statement; null for a statement that is not genuine, and for any other input. */
@@ -35,7 +35,7 @@ export type ItemCheck = {
   /** The time of the key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
-  withoutProof(): Promise<ItemCheck>;
+  withoutProof(): Promise<CheckedItem>;
 };
 
 type CheckOptions = {
@@ -82,7 +82,7 @@ async function verify(value: JsonValue, options: VerifyOptions) {
   return { verification, statement: stated === null || rows === null ? null : { ...stated, rows } };
 }
 
-function signatureOf(value: JsonValue): Pick<ItemCheck, "envelope" | "jws"> {
+function signatureOf(value: JsonValue): Pick<CheckedItem, "envelope" | "jws"> {
   const envelope = isJsonObject(value) ? value : null;
   const signature = envelope === null ? value : envelope.signature;
   return { envelope, jws: typeof signature === "string" ? signature : null };
@@ -93,7 +93,11 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
   return sinceMs === null ? null : formatUnixSeconds(Math.floor(sinceMs / 1000));
 }
 
-async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<ItemCheck> {
+async function checkItem(
+  item: EnvelopeItem,
+  name: string | null,
+  options: CheckOptions,
+): Promise<CheckedItem> {
   const { proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
@@ -107,7 +111,7 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
 }
 
 /** Verifies the envelopes of a text one after another. If the user gave a proof of the log, the proof is verified too. */
-export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<ItemCheck> {
+export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<CheckedItem> {
   // White space around a pasted signature comes from copying, so it is removed. White space inside a signature is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {

@@ -4,7 +4,7 @@ import { lookupUrlOfAnswer } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
-import type { ItemCheck } from "./check.ts";
+import type { CheckedItem } from "./check.ts";
 import {
   findChangedMembers,
   formatDay,
@@ -114,7 +114,7 @@ function logSentences({ index, size, checkpointAt }: LogEvidence): string[] {
 }
 
 /** Explains what the log's proof means for an answer, or what a missing proof means; null if no proof is given or needed. */
-export function makeEvidenceNote({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
+export function makeEvidenceNote({ verification, compromisedSince }: CheckedItem): HTMLElement | null {
   const since = formatTime(compromisedSince);
   const evidence = verification.log;
   const line = (tone: string, title: string, ...sentences: string[]) => {
@@ -141,7 +141,7 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
 }
 
 /** Whether the input is something else than an envelope. The page then shows a verdict without checks and signed values. */
-function isNotEnvelope({ verification }: ItemCheck): boolean {
+function isNotEnvelope({ verification }: CheckedItem): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
@@ -166,7 +166,7 @@ function elsewhereOf({ claimedIssuer }: Verification): string | null {
   return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
 }
 
-export function verdictTitleOf(checked: ItemCheck): string {
+export function verdictTitleOf(checked: CheckedItem): string {
   const { verification } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
@@ -205,7 +205,7 @@ function reasonOf(verification: Verification): string | null {
   return claimedIssuer === null ? why : `${why} ${meanings.claimed(claimedIssuer)}`;
 }
 
-function signatureBox(checked: ItemCheck): HTMLElement {
+function signatureBox(checked: CheckedItem): HTMLElement {
   const { verification, statement, hasProof } = checked;
   const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
@@ -228,7 +228,7 @@ function signatureBox(checked: ItemCheck): HTMLElement {
 }
 
 /** Makes the verdict on the signature and, if the answer can be trusted, the verdict on the answer. */
-function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
+function verdictsOf(checked: CheckedItem): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
@@ -239,7 +239,7 @@ function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   return [...boxes, makeEvidenceNote(checked), standingLine(verification)];
 }
 
-function signedPart(checked: ItemCheck): HTMLElement | null {
+function signedPart(checked: CheckedItem): HTMLElement | null {
   const { signed } = texts;
   const { verification } = checked;
   const title = el("h3", {}, signed.title);
@@ -256,7 +256,7 @@ function signedPart(checked: ItemCheck): HTMLElement | null {
   return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
-function differencesPart(checked: ItemCheck): HTMLElement | null {
+function differencesPart(checked: CheckedItem): HTMLElement | null {
   const rows = checked.envelope === null ? [] : findChangedMembers(checked.envelope, checked.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
@@ -273,7 +273,7 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
 }
 
 /** Makes the line of one check. A comparison for which the user gave no value is shown as not made. */
-function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemCheck): HTMLElement {
+function checkRow({ name, ok, detail }: Check, { notCompared, verification }: CheckedItem): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
   const isPassed = skipped === undefined ? ok : null;
@@ -290,7 +290,7 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: It
   return el("li", { "data-ok": String(isPassed) }, badge, text);
 }
 
-function checksPart(checked: ItemCheck): HTMLElement {
+function checksPart(checked: CheckedItem): HTMLElement {
   const { checks } = texts;
   const lines = checked.verification.checks.map((check) => checkRow(check, checked));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
@@ -303,7 +303,7 @@ function checksPart(checked: ItemCheck): HTMLElement {
 }
 
 /** Makes the outcome of one envelope, with `actions` below the verdicts. An input that is not an envelope has only a verdict. */
-export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
+export function makeOutcome(checked: CheckedItem, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
   const signed = () => (statement === null ? signedPart(checked) : makeStatementSection(statement, checked));
   return el(
@@ -317,7 +317,7 @@ export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElem
 }
 
 /** Makes the outcome of several envelopes: the counts of genuine and of eligible ones, `actions`, and each envelope folded up. */
-export function makeOutcomeList(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
+export function makeOutcomeList(all: readonly CheckedItem[], actions: HTMLElement): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;

@@ -4,7 +4,7 @@ import type { Certificate, EligibilityResult, License, StatementRow } from "../.
 import { formatDayInWords } from "../../partner/date-time.ts";
 import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { GenuineStatement, ItemCheck } from "./check.ts";
+import type { CheckedItem, GenuineStatement } from "./check.ts";
 import type { Tone } from "./view.ts";
 import { el, makeFactLine, makeTable, makeVerdictBox, ownIssuer, readPageData, texts } from "./view.ts";
 
@@ -96,7 +96,7 @@ export function statementToneOf({ rows, summary: { eligible, distinct } }: Genui
 }
 
 /** Makes the box of the verdict on the statement's content, the second verdict. The first verdict is on the signature. */
-export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
+export function makeStatementBox(shown: GenuineStatement, { verification }: CheckedItem): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
   return makeVerdictBox(
@@ -109,7 +109,7 @@ export function makeStatementBox(shown: GenuineStatement, { verification }: Item
 
 export function makeStatementFacts(
   { list, purpose }: GenuineStatement,
-  { verification }: ItemCheck,
+  { verification }: CheckedItem,
 ): HTMLElement {
   return el(
     "dl",
@@ -128,7 +128,7 @@ function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: Stateme
   return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? statement.yes : statement.no}${why}`, name];
 }
 
-export function makeStatementSection(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
+export function makeStatementSection(shown: GenuineStatement, checked: CheckedItem): HTMLElement {
   const { row: first, ...others } = statement.head;
   const heads = Object.values(others);
   const rows = shown.rows.map((row) => {
