@@ -211,7 +211,7 @@ export function readEnvironment(flags: CommandLineOptions, options: { all?: bool
   return environment;
 }
 
-/** Moves key ids that begin with a dash after `--`, or joins them to their option (`--key=ID`): citty would parse them as options. */
+/** Moves key ids with a leading dash to the end, after `--`, or joins them to an option (`--key=ID`): citty would read options. */
 export function moveKeyIdsLast(words: readonly string[], command: TvsCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
   const args = argsOf(command);

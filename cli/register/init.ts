@@ -194,11 +194,7 @@ function camelCaseNames(answers: Answers): Answers {
   return Object.fromEntries(Object.entries(answers).map(([option, value]) => [name(option), value]));
 }
 
-/**
- * Asks questions on stderr, each until its answer is valid.
- * @returns the answers by the names of their options; empty for a skipped question
- * @throws TvsError REFUSED if the input ends before the last answer
- */
+/** Asks each question until its answer is valid. A skipped question has an empty answer. @throws TvsError REFUSED if input ends */
 async function askQuestions(open: readonly Question[]): Promise<Record<string, string>> {
   // All questions share one reader: a reader reads ahead, so a second reader would miss answers that the first has read.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });

@@ -2,7 +2,7 @@
 
 import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
-import { formats, type Markup, makeBadge, makeCommandBox } from "./markup.ts";
+import { formatters, type Markup, makeBadge, makeCommandBox } from "./markup.ts";
 import {
   renderConcerns,
   renderEvidenceLog,
@@ -87,7 +87,7 @@ export function renderConsoleHome(state: ConsoleState): Markup {
   const body = html`<header>
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
-<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${formats.time(now, timeZone)}</span></p>
+<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${formatters.time(now, timeZone)}</span></p>
 <noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">

@@ -13,7 +13,7 @@ import type { ConsoleSources } from "./console-state.ts";
 import { renderStatusBadge } from "./listings.ts";
 import {
   type Cell,
-  formats,
+  formatters,
   type Markup,
   makeBadge,
   makeCommandBox,
@@ -49,12 +49,12 @@ export async function renderTeacherPage(reference: string, sources: ConsoleSourc
     ["Category", shown.category],
     ["Source", shown.source],
     ["On file", onFile],
-    ["Record changed", `${formats.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
+    ["Record changed", `${formatters.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
   const ref = encodeURIComponent(shown.regNo);
   return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
-<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formats.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formatters.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
 ${makeCommandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
@@ -72,7 +72,7 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
   const { readings } = await sources.readings();
   const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
   const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
-  const at = (time: number | null) => (time === null ? "–" : formats.time(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formatters.time(time, settings.timeZone));
   const rows = liveCredentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
     "keyId" in one
       ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
@@ -84,8 +84,8 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
     ["State", partner.disabledAt === null ? "enabled" : makeBadge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
-    ["Calls this minute", use ? formats.use(use.minute) : null],
-    ["Calls today (UTC)", use ? formats.use(use.day) : null],
+    ["Calls this minute", use ? formatters.use(use.minute) : null],
+    ["Calls today (UTC)", use ? formatters.use(use.day) : null],
     ["Webhook", endpoint ? endpoint.host : null],
     ["Onboarded", at(partner.createdAt)],
   ])}
@@ -107,12 +107,12 @@ function historyTable(history: readonly HistoryLine[], timeZone: string): Markup
 
 function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   if (line.type === "event")
-    return [formats.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
+    return [formatters.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
   const { at, action, before, after, actor, reason } = line;
   const moved = (from: string | undefined, to: string) =>
     from === undefined || from === to ? to : `${from} → ${to}`;
   return [
-    formats.time(at, timeZone),
+    formatters.time(at, timeZone),
     action,
     moved(before?.license, after.license),
     moved(before?.certificate, after.certificate),
@@ -131,11 +131,11 @@ export function renderImportsTable(
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
-      html`<a href="./import?id=${one.id}">${formats.time(one.startedAt, timeZone)}</a>`,
+      html`<a href="./import?id=${one.id}">${formatters.time(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
       importBadge(one, now),
       ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(
-        formats.count,
+        formatters.count,
       ),
     ]),
   });
@@ -164,7 +164,7 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
       rejects ? makeBadge("bad", "rejected") : makeBadge("warn", "remark"),
       html`<span class="prose">${meaning}</span>`,
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
-      formats.count(met),
+      formatters.count(met),
     ]);
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0

@@ -12,7 +12,15 @@ import type { ListDependencies, PageRequest, TeacherFilter, TeacherPage } from "
 import { describeTeacherRow, listTeachers } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { type Cell, formats, type Markup, makeBadge, makeNote, renderIdCell, renderTable } from "./markup.ts";
+import {
+  type Cell,
+  formatters,
+  type Markup,
+  makeBadge,
+  makeNote,
+  renderIdCell,
+  renderTable,
+} from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -85,7 +93,7 @@ export function renderPager<Row>(
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formats.count(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formatters.count(csvRows)} rows at most</a></p>`;
 }
 
 /** Returns the filled fields of a list's filter. @throws TvsError USAGE if a date or a word is wrong */
@@ -247,7 +255,7 @@ export function defineAttestationList(sources: ConsoleSources): ListDefinition<A
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => formats.time(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => formatters.time(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -273,7 +281,7 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 
 export function defineDeliveryList(sources: ConsoleSources): ListDefinition<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : formats.time(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : formatters.time(time, timeZone));
   return newestFirst<Delivery>(sources, {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -299,7 +307,7 @@ export function defineDeliveryList(sources: ConsoleSources): ListDefinition<Deli
 /** Defines the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
 export function defineChangeList(sources: ConsoleSources): ListDefinition<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && formats.timesIn(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && formatters.timesIn(detail, timeZone);
   return newestFirst<RecordedChange>(sources, {
     path: "/changes",
     title: "Changes",
@@ -309,7 +317,7 @@ export function defineChangeList(sources: ConsoleSources): ListDefinition<Record
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => formats.time(at, timeZone)],
+      ["Time", ({ at }) => formatters.time(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

@@ -14,7 +14,7 @@ import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { renderImportsTable } from "./file-pages.ts";
 import {
-  formats,
+  formatters,
   type Markup,
   makeBadge,
   makeCommandBox,
@@ -46,9 +46,9 @@ export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${makeBadge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${formats.use(use.minute)}</span>`,
+      html`<span class="number">${formatters.use(use.minute)}</span>`,
       meter(use.minute),
-      html`<span class="number">${formats.use(use.day)}</span>`,
+      html`<span class="number">${formatters.use(use.day)}</span>`,
       meter(use.day),
     ]),
   });
@@ -59,7 +59,7 @@ type Use = QuotaFigures["use"]["day"];
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
 function meter(use: Use): Markup {
-  const words = use.limit === 0 ? "none" : formats.percent(shareOf(use));
+  const words = use.limit === 0 ? "none" : formatters.percent(shareOf(use));
   return html`<span class="meter">${renderShareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
@@ -69,7 +69,7 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationTimes(keys, now);
-  const at = (time: number | null) => (time === null ? "–" : formats.time(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formatters.time(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
@@ -88,7 +88,7 @@ export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup
     : html`due ${at(rotation.dueAt)}, in ${formatDuration(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${renderTable("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formats.count(more)} older keys are not shown.` : ""}</p>${makeCommandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formatters.count(more)} older keys are not shown.` : ""}</p>${makeCommandBox(commandLine("keys rotate"))}`;
 }
 
 export function renderWebhooks(state: ConsoleState): Markup {
@@ -133,7 +133,7 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
   const due = oldestDueAt === null ? "–" : formatDuration(now - oldestDueAt);
-  return [`${formats.count(pending)}${held}`, formats.count(dead), due];
+  return [`${formatters.count(pending)}${held}`, formatters.count(dead), due];
 }
 
 export function renderImports({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
@@ -159,7 +159,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${formats.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
+      : `${formatters.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
   return renderTable("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
@@ -168,7 +168,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
         log.origin,
         late === null ? makeBadge("good", "covered") : makeBadge("bad", `late by ${formatDuration(late)}`),
         signed,
-        ...[log.size, log.waiting, log.signedSize].map(formats.count),
+        ...[log.size, log.waiting, log.signedSize].map(formatters.count),
       ],
     ],
   });
@@ -193,7 +193,7 @@ export function findConcerns(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: formats.timesIn(
+      text: formatters.timesIn(
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
@@ -223,7 +223,7 @@ function checkProcess(state: ConsoleState): Finding[] {
     checks.push(fail("requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
-    const times = deaths === 1 ? "once" : `${formats.count(deaths)} times`;
+    const times = deaths === 1 ? "once" : `${formatters.count(deaths)} times`;
     const found = `a signer thread died ${formatDuration(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn(found, advice));
