@@ -62,7 +62,7 @@ async function getDemoKey({ partners, settings, secrets, clock, keyKind }: Opene
   }
   const known = (await partners.apiKeys()).find(({ keyId }) => keyId === parseKeyId(key, keyKind));
   if (known !== undefined && isKeyLive(known, options.now)) return key;
-  // The stored key has expired or was revoked. A new key replaces it, unless the partner already has two live keys.
+  // The stored key has expired or was revoked. A partner with two live keys cannot get a third key.
   const { text, record } = mintApiKey(demoPartner, options);
   if (!(await partners.addKey(record, { shortened: null, maxLive: maxLiveApiKeys }))) return key;
   return store(text);

@@ -46,7 +46,7 @@ function colored(text: string, code: number | null): string {
   return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** Writes the answer and its age, in other colours than the verdict, because a genuine answer can be negative. */
+/** Writes the answer and its age. Their colours do not follow the verdict's: a genuine answer may be negative. */
 function answerLines(verification: AnyVerification, color: boolean): string[] {
   const stated = "statement" in verification ? describeStatement(verification) : null;
   const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];

@@ -15,10 +15,7 @@ import { loadSentences } from "./texts/sentences.ts";
 /** The page's sentences, in English only. The sentences contain HTML, which `raw` inserts unescaped. */
 const texts = loadSentences(written);
 
-/**
- * Sends the page that leads partners from an API key to production (decisions D2.7, D14.2). The page's commands call this
- * server. The page's programs are in the language that the query `?code=` names.
- */
+/** Sends the page that leads partners from an API key to production (D2.7, D14.2), with programs in the language of `?code=`. */
 export const sendGettingStarted: PageHandler = (c) => {
   const { service, options } = c.get("parts");
   const sandbox = service.keyKind === "test";

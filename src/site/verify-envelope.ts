@@ -155,10 +155,7 @@ ${hint === null ? "" : html`<p class="hint" id="${id}-hint">${hint}</p>`}
 ${control}</div>`;
 }
 
-/**
- * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). The page fetches
- * the keys from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
- */
+/** Sends the page that verifies envelopes in the browser (decision D8.2). With `?keys=pasted`, the user pastes the keys. */
 export const sendVerifyPage: PageHandler = (c) => {
   const pasted = c.req.query("keys") === "pasted";
   const about = {
