@@ -155,7 +155,7 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
   return { results, hasNames: header.positions.has("name"), listed };
 }
 
-/** Reads a list's records, without empty lines. @throws UnreadableError for invalid bytes: a damaged name would never match */
+/** Reads a list's records, without empty lines. @throws UnreadableError for bytes in a wrong encoding */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
   const { beginning, whole } = await readBeginning(bytes);
