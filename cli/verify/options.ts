@@ -143,7 +143,7 @@ function readMaxAge({ pack, "max-age": maxAge }: Flags, lists: readonly string[]
   return maxAge === undefined ? {} : { maxListAgeSeconds: parseDuration(maxAge, "--max-age") / 1000 };
 }
 
-/** Checks the options of a proof. @throws TvsError USAGE for --log-key or --log-state without --proof, or --proof without --log-key */
+/** Checks a proof's options. @throws TvsError USAGE for --log-key or --log-state without --proof, or --proof without --log-key */
 function checkProofFlags(flags: Flags, logKeys: readonly string[]): void {
   const { proof } = flags;
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
