@@ -20,14 +20,14 @@ export type IdReader = (
 /** The values that completion offers for an option or operand. */
 type Values =
   | { readonly oneOf: readonly string[] }
-  /** The value is a list of these words, separated by commas. */
+  /** The option's value is one or more of these words, separated by commas. */
   | { readonly listOf: readonly string[] }
   | { readonly ids: IdReader };
 
 /** Parses an option's or operand's text. @param flag the name in messages, such as `--limit` or `FILE` @throws TvsError */
 type Parser<V> = (text: string, flag: string) => V;
 
-/** The definition of an option or operand. It needs no `values` if `valueHint` lists the choices, as `call|item`. */
+/** The definition of an option or operand. Completion needs no `values` if `valueHint` lists the choices: `call|item`. */
 type Arg = ArgDef & {
   readonly values?: Values;
   readonly valueHint?: string;
@@ -47,7 +47,7 @@ type ParsedArg<A extends Arg> = A extends { read: Parser<infer V> }
     ? boolean
     : string;
 
-/** An option's description, which is absent if {@link CommandWords} has it, and the parser of the option's text. */
+/** An option's description (absent if {@link CommandWords} has one), and the parser of the option's text. */
 type Meaning = readonly [description?: string] | readonly [...description: string[], read: Parser<unknown>];
 type ValueOf<M> = M extends readonly [...unknown[], Parser<infer V>] ? V : string;
 
@@ -62,7 +62,7 @@ export function option<const M extends Meaning>(valueHint: string, ...given: M) 
   return { type: "string", valueHint, ...meaning(given) } as const;
 }
 
-/** Defines an option without a value. */
+/** Defines an option without a value, such as `--force`. */
 export function toggle(description = "") {
   return { type: "boolean", description } as const;
 }
@@ -79,7 +79,7 @@ export const commonArgs = {
   json: toggle("Print exactly one JSON value on stdout"),
 } as const satisfies ArgDefinitions;
 
-/** The texts of a command for `--help`. Most are in data/commands.json. */
+/** The texts of a command for `--help`. Most commands have their texts in data/commands.json. */
 type CommandWords = {
   description: string;
   example: string | readonly string[];
@@ -89,19 +89,19 @@ type CommandWords = {
 
 export type CommandDefinition<T extends ArgDefinitions> = CommandWords & {
   args?: T;
-  /** Whether the command accepts any number of operands. `args._` has them. */
+  /** True if the command accepts any number of operands. The list of all operands is `args._`. */
   variadic?: boolean;
   run(context: { args: ArgValues<T & typeof commonArgs>; rawArgs: string[] }): Promise<void>;
 };
 
-/** Functions that load commands, by the command's name. A module is loaded only if its command is run or explained. */
+/** Functions by command name. Each imports the module of its command, so most runs load the module of one command only. */
 export type CommandLoaders = Readonly<Record<string, () => Promise<TvsCommand>>>;
 
 export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
   readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
-  /** The subcommands. `backup` runs without a subcommand too, so `tvs backup verify` never means a file `verify`. */
+  /** The subcommands. In `tvs backup verify`, `verify` is a subcommand, and never the FILE of `tvs backup FILE`. */
   readonly subCommands?: CommandLoaders;
   /** The subcommands below the headings that `tvs --help` prints. */
   readonly sections?: Readonly<Record<string, CommandLoaders>>;
@@ -110,9 +110,9 @@ export type TvsCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
 export const argsOf = ({ args = {} }: TvsCommand): ArgDefinitions => args as ArgDefinitions;
 export const subCommandsOf = ({ subCommands = {} }: TvsCommand): CommandLoaders => subCommands;
 
-/** Defines a command that refuses unknown options. citty would ignore a mistyped `--dry-rum` and really import. */
+/** Defines a command that refuses unknown options. citty ignores unknown options, so a mistyped `--dry-rum` would change data. */
 export function defineCommand<const T extends ArgDefinitions>(definition: CommandDefinition<T>): TvsCommand {
-  // A command's own description of --json replaces that of commonArgs.
+  // A command's own description of --json replaces the description in commonArgs.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const { description, example, options = {}, variadic = false, run } = definition;
   const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
@@ -146,7 +146,7 @@ export function makeGroup(description: string, subCommands: CommandLoaders): Tvs
   return { description, subCommands };
 }
 
-/** A command with its name, which is its last word: `list` for `tvs keys list`. */
+/** A command with its name. The name of `tvs keys list` is its last word, `list`. */
 export type NamedCommand = TvsCommand & { readonly name: string };
 
 /** Makes the table of commands whose modules are already loaded. */
@@ -165,7 +165,7 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   try {
     ({ positionals } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: true }));
   } catch (error) {
-    // Only the first sentence of Node's message fits: it names the option. The others give advice for Node programs.
+    // The first sentence of Node's message names the option. The sentences after it advise the authors of Node programs.
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
     const meant = unknown === undefined ? "" : suggestWord(unknown, Object.keys(options), "--");
@@ -201,7 +201,7 @@ export function serveConfigOf(flags: CommandLineOptions, environment: Environmen
   return config;
 }
 
-/** Returns the environment variables, plus the installed service's settings if the command uses its register. */
+/** Returns the environment variables, plus the installed service's settings if the command uses that service's register. */
 export function readEnvironment(flags: CommandLineOptions, options: { all?: boolean } = {}): Environment {
   const { file, environment } = addServiceSettings(flags, process.env, options);
   if (file !== undefined) {
@@ -211,10 +211,7 @@ export function readEnvironment(flags: CommandLineOptions, options: { all?: bool
   return environment;
 }
 
-/**
- * Moves key ids that begin with a dash (one in 64) to the end of a command line, after `--`, because citty would parse
- * them as options. A key id that is an option's value is joined to the option: `--key=ID`.
- */
+/** Moves key ids with a leading dash to the end, after `--`, or joins them to an option (`--key=ID`): citty would read options. */
 export function moveKeyIdsLast(words: readonly string[], command: TvsCommand): string[] {
   const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
   const args = argsOf(command);

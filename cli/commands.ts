@@ -63,14 +63,14 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
       process.stdout.write(`${tvsVersion}\n`);
       return exitCodes.done;
     }
-    // The completion scripts call this hidden command. It needs the words in the order in which they were typed.
+    // The completion scripts call this hidden command, which needs the words in the order in which they were typed.
     if (argv[0] === "__complete")
       return await (await import("./terminal/completion.ts")).printCompletions(rootCommand, argv.slice(1));
     if (words[0] === "help")
       return await (await import("./terminal/manual.ts")).runHelp(words.slice(1), rootCommand, explain);
     if (words.length === 0 || words.includes("--help") || words.includes("-h")) return await explain(words);
     const { command, parents, rest } = await findCommand(words);
-    // citty gets no `subCommands`, because it would read the first operand as a subcommand's name.
+    // `subCommands` is not passed to citty, which would read the first operand as a subcommand's name.
     const { subCommands: _found, ...own } = command;
     await runCommand(own, { rawArgs: moveKeyIdsLast(rest, command) }).catch((error: unknown) => {
       throw addUsageToError(error, own, ["tvs", ...parents]);
@@ -99,7 +99,7 @@ async function findCommand(words: readonly string[]) {
     }
     const hasOperand = Object.values(argsOf(command)).some(({ type }) => type === "positional");
     if (command.run !== undefined && hasOperand) break;
-    // A suggestion is more helpful than the list of all commands, so the list is the last choice.
+    // A suggested command helps more than the list of all commands, so the list is printed only without a suggestion.
     const meant =
       suggestWord(name, Object.keys(table)) ||
       (await suggestionBelow(name, table)) ||
@@ -117,12 +117,12 @@ function missingCommand(group: TvsCommand, path: string, [flag = ""]: readonly s
   const name = flag.replace(/^-+|=.*$/g, "");
   if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
     return `${path} needs a command: ${Object.keys(subCommandsOf(group)).join(", ")}`;
-  // Only common options may come before a command.
+  // Only the common options are accepted before a command, so only a common option is suggested.
   const meant = suggestWord(name, Object.keys(commonArgs), "--").replace(/\?$/, "");
   return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
 
-/** Suggests subcommands that have this name: `tvs teachers revoke` for the unknown `tvs revoke`. */
+/** Suggests subcommands that have the unknown name: `tvs teachers revoke` for `tvs revoke`. */
 async function suggestionBelow(name: string, table: CommandLoaders): Promise<string> {
   const groups = await Promise.all(
     Object.entries(table).map(async ([group, load]) => [group, subCommandsOf(await load())] as const),

@@ -5,7 +5,7 @@ const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).watchWorkbookProcess(),
 };
 
-/** Every thread starts here. The main thread runs a command, a worker thread the role in its `workerData`. */
+/** Every thread starts here. The main thread runs a command. A worker thread runs the role that its `workerData` names. */
 if (isMainThread) {
   // Only the owner may read the files that a command writes: database, lock, report, backup.
   process.umask(0o077);
@@ -21,7 +21,7 @@ if (isMainThread) {
   const [word, asked = ""] = process.argv.slice(2);
   // An import starts this program again with the word `workbook-process`, to read a workbook in another process.
   if (word === "workbook-process")
-    await (await import("./register/workbook-process.ts")).runWorkbookProcess(asked, entry);
+    await (await import("./register/workbook-process.ts")).runAsWorkbookProcess(asked, entry);
   const { runCommandLine } = await import("./commands.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2), entry);
 } else {

@@ -50,14 +50,14 @@ export type OpenRegisterOptions = {
   readonly clock?: Clock;
   /** Whether this process is `tvs serve`, which waits a shorter time for a libSQL server than other commands do. */
   readonly isService?: boolean;
-  /** The issuer if the operator has set none. Null: a register without a set issuer is refused. */
+  /** The issuer of a register whose operator has set none. If null, such a register is refused. */
   readonly defaultIssuer?: string | null;
   /** Called with a notice after a register was made. If undefined, a missing register is refused. */
   readonly whenMade?: (words: string) => void;
   /** Makes the first settings of a new register. An existing register keeps its settings. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
   readonly commits?: CommitOptions;
-  /** The name that is recorded with each change (default: the operator's). */
+  /** The name that is recorded with each change (default: the operator's name). */
   readonly actor?: string;
   readonly onRequest?: (kind: ServerRequestKind) => void;
   /** Called once if this process can no longer use the database and must be restarted. */
@@ -73,7 +73,7 @@ const defaultKeyBits = 2048;
 export async function openRegister(config: Config, options: OpenRegisterOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const acting = {
-    // A getter, because a command that only reads needs no operator's name.
+    // A getter reads the name only when it is used, so that a wrong name does not stop a command that only reads.
     get actor() {
       return options.actor ?? actorOf(config);
     },
@@ -92,7 +92,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
     const secrets = await unlockSecrets(config, stores.settings);
     // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
-    // The signing keys complete the register. If a kill prevents their write, the next command makes the register again.
+    // A register is complete when it has signing keys. If a kill prevents their write, the next command makes the register again.
     if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureFirstKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
@@ -122,15 +122,15 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
 }
 
 /**
- * Checks that a new register may be made, then makes its data directory. A refused command thus makes no directory.
+ * Checks that a new register may be made, and then makes its data directory, so that a refused command makes no directory.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
 async function prepareNew(config: Config, options: OpenRegisterOptions, driver?: Driver) {
   const { whenMade, defaultIssuer, isService } = options;
   if (whenMade === undefined)
     throw (isService ? lostDatabaseError(config) : null) ?? missingRegisterError(config);
-  // A master key without a database is refused, unless a killed command or another running command began the register.
-  // Both write the schema before the key. So this code looks for the key first.
+  // A master key without a database is refused. A command that makes a register writes the schema before the key. This code
+  // reads them in the other order, so it never refuses a register that a running or killed command has begun.
   const refusal = lostDatabaseError(config);
   if (refusal !== null && !(await isBegun(config, driver))) throw refusal;
   await readSettingsInForce(new Map(), config, defaultIssuer);

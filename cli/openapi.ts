@@ -17,7 +17,7 @@ export const openapiCommand = defineTvsCommand("openapi", {
   },
 });
 
-/** Reads issuer and site for the document: from the database if there is one, else --issuer and the default site. */
+/** Reads the document's issuer and site from the database. Without a database, `--issuer` and the default site are used. */
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   if (hasDatabase(config)) return withRegister(config, async ({ settingsInForce }) => settingsInForce);
   if (config.issuer === undefined)

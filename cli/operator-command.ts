@@ -8,7 +8,7 @@ type CommandName = keyof typeof words;
 type Definition<T extends ArgDefinitions> = Pick<CommandDefinition<T>, "args" | "run">;
 type ParsedArgs<T extends ArgDefinitions> = ArgValues<T & typeof commonArgs>;
 
-/** Defines a command of `tvs` with the texts that data/commands.json has for its name. */
+/** Defines a command of `tvs` with the texts that data/commands.json has for the command's name. */
 export function defineTvsCommand<const T extends ArgDefinitions>(
   path: CommandName,
   definition: Definition<T>,
@@ -20,7 +20,7 @@ export function defineTvsCommand<const T extends ArgDefinitions>(
 type ContextCommand<T extends ArgDefinitions, P> = Pick<CommandDefinition<T>, "args"> & {
   /** Refuses a wrong combination of options before anything is opened. @throws TvsError */
   check?(args: ParsedArgs<T>): void;
-  /** Prepares something for `act` before the register is opened, such as a file to write. @throws TvsError */
+  /** Prepares what `act` needs, such as an output file, before the register is opened. @throws TvsError */
   prepare?(args: ParsedArgs<T>, config: Config): P | Promise<P>;
   act(operator: OpenedRegister, args: ParsedArgs<T>, prepared: P): Promise<void>;
 };

@@ -17,7 +17,7 @@ export function describeRuntime(): string {
   return deno === undefined ? `Node ${node}` : `Deno ${deno}`;
 }
 
-/** Returns the words before a command: `tvs`, the executable's path, or for example `bun cli/main.ts`. */
+/** Returns the words that start this program: `tvs`, the executable's path, or for example `bun cli/main.ts`. */
 export function programInvocation(): string {
   if (isCompiledExecutable()) return executableWords(process.execPath);
   // npm sets this variable for a script of package.json. npm finds Bun even if Bun is not on the shell's PATH.

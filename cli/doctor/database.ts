@@ -28,9 +28,9 @@ import { type ClientCertificateFacts, checkSettings, checkWebhookReceivers } fro
 
 /** The largest database, in bytes, whose pages are all checked without `--full`. The check reads the whole file. */
 const quickBytes = 256 * 1024 * 1024;
-/** Small tables that the service needs. They are checked in a large database too. */
+/** Small tables that the service needs. They are checked even in a database that is larger than `quickBytes`. */
 const smallTables = "settings partners api_keys certificates signing_keys quota_windows imports".split(" ");
-/** How much later than the clock a stored time may be, in ms. NTP may set a clock back by seconds. */
+/** A stored time can be this much later than the clock (ms) without a failure, because NTP can set a clock back by seconds. */
 const clockToleranceMs = 60_000;
 
 type DatabaseReport = ClientCertificateFacts & {

@@ -1,4 +1,4 @@
-/** The checks of `tvs doctor` on the evidence log: its name, the pinned checkpoint, and the retention. */
+/** The checks of `tvs doctor` on the evidence log: its name, the pinned checkpoint, and the retention of attestations. */
 
 import { statSync } from "node:fs";
 import { type Config, pinnedCheckpointPathOf } from "../../src/config.ts";
@@ -70,7 +70,7 @@ async function checkPinned({ signedSize }: LogFigures, store: LogStore, config: 
 
 const dayMs = 86_400_000;
 
-/** Reads the oldest attestation's id and signed time (ms). @returns null if it is also the newest, which always stays */
+/** Reads the oldest attestation's id and signed time (ms). @returns null if fewer than two exist: the newest is never deleted */
 export async function readOldestAttestation(store: LogStore) {
   const [row] = await store.attested(0, 1);
   if (row === undefined || row.id === (await store.lastId())) return null;
@@ -78,8 +78,8 @@ export async function readOldestAttestation(store: LogStore) {
   return signed && { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }
 
-/** Checks that the retention was set with the master key, and that the service deletes older attestations. */
-export function checkRetention(
+/** Checks that the retention of attestations was set with the master key, and that the service deletes attestations by it. */
+export function checkAttestationRetention(
   stored: ReadonlyMap<string, string>,
   config: Config,
   { oldest, now }: { oldest: Awaited<ReturnType<typeof readOldestAttestation>>; now: number },

@@ -16,7 +16,7 @@ import { describeMasterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
-/** With less free space than this, the next import or backup may fill the disk. */
+/** With fewer free bytes than this, `tvs doctor` warns, because the next import or backup can fill the disk. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
 const fullBytes = mebibyte;
@@ -54,7 +54,7 @@ export function checkDataDirectory(config: Config): Finding {
   return ok(`${folder}, ${text}`);
 }
 
-/** Checks the master key. @param stored its check value; null without a database, undefined if it is unreadable */
+/** Checks the master key. @param stored the key's check value; null without a database, undefined if the database is unreadable */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Finding {
   const { masterKeyFile: file, masterKey } = config;
   const own = "put back the master.key that belongs to this database";
@@ -90,7 +90,7 @@ export function checkFileModes(config: Config): Finding {
   return warn(found, `chmod 600 ${open.join(" ")}`);
 }
 
-/** Checks the free space on the data folder's disk. @param freeBytes gets the free bytes on a folder's disk */
+/** Checks the free space on the data folder's disk. @param freeBytes returns the free bytes on a folder's disk */
 export function checkDiskSpace(config: Config, freeBytes = freeBytesAt): Finding {
   let folder = homeOf(config);
   while (!fs.existsSync(folder)) folder = dirname(folder);

@@ -13,12 +13,12 @@ import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 import { isIssuerSet, isSandbox } from "../../src/domain/settings.ts";
 import { readStoredSite } from "../../src/domain/site.ts";
 import { openSigner, type ServiceSigner } from "../../src/signing/signer.ts";
-import { checkRetention } from "./log.ts";
+import { checkAttestationRetention } from "./log.ts";
 
 /** How long to wait for DNS, in ms; the resolver's own timeout is longer. */
 const lookupMs = 5_000;
 const namesInOneLine = 5;
-/** The shortest prefix of a trusted network, in bits. A shorter prefix would trust a large part of the Internet. */
+/** The shortest prefix of a trusted network, in bits, without a warning. A shorter prefix covers a large part of the Internet. */
 const widestPrefix = { ipv4: 8, ipv6: 16 } as const;
 const measureMs = 200;
 const inFlight = 64;
@@ -26,14 +26,14 @@ const inFlight = 64;
 const slowPerSecond = 100;
 
 type StoredSettings = ReadonlyMap<string, string>;
-type RetentionFacts = Parameters<typeof checkRetention>[2];
+type RetentionFacts = Parameters<typeof checkAttestationRetention>[2];
 
 export function checkSettings(stored: StoredSettings, config: Config, kept: RetentionFacts): NamedFinding[] {
   const isLive = !isSandbox(stored);
   return nameChecks({
     issuer: isLive ? checkIssuer(stored, config) : ok("a sandbox needs none"),
     site: isLive ? checkSite(stored) : ok("a sandbox needs none"),
-    retention: checkRetention(stored, config, kept),
+    retention: checkAttestationRetention(stored, config, kept),
     "private-webhooks": isLive ? checkPrivateWebhooks(stored) : ok("a sandbox may send anywhere"),
   });
 }
@@ -44,7 +44,7 @@ const flaws = {
   http: "http: whoever fetches the keys from there cannot know whose they are",
 } as const;
 
-/** Checks that partners can reach the issuer's URL, which every envelope names. */
+/** Checks that the issuer was set, and is an https URL that other machines can reach. Every envelope names the issuer. */
 function checkIssuer(stored: StoredSettings, config: Config): Finding {
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
@@ -141,12 +141,12 @@ export function checkTrustedProxies({ host, trustedProxies, tls }: ListenSetting
 type CertificateSettings = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 export type ClientCertificateFacts = {
   readonly certificates?: number;
-  /** When a proxy's `Client-Cert` header was last unreadable (ISO 8601); null if never. */
+  /** The last time (ISO 8601) at which the service could not read a proxy's `Client-Cert` header; null if never. */
   readonly unreadableAt?: string | null;
 };
 const reportedMs = 24 * 3_600_000;
 
-/** Checks which proxies' `Client-Cert` header is accepted. Anybody can send a partner's certificate, which is public. */
+/** Checks that `Client-Cert` is accepted from proxies only. A partner's certificate is public, so anybody could send it. */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: CertificateSettings,
   { certificates: registered = 0, unreadableAt = null, now }: ClientCertificateFacts & { now: number },

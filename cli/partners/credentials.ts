@@ -90,7 +90,7 @@ const issueKeyCommand = defineRegisterCommand("partners key issue", {
   },
 });
 
-/** The most attestations that are counted for a revoked key. Counting this many takes some seconds. */
+/** The maximum number of attestations that are counted for a revoked key. Counting so many takes some seconds. */
 const maxLooked = 500_000;
 
 function usesText({ count, isAll, firstAt }: CredentialUsage, keyId: string): string {

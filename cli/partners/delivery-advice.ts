@@ -83,7 +83,7 @@ export function explainHeldDelivery(
     : `it is held: ${explainDisabledEndpoint(endpoint.disabledReason, partnerId)}`;
 }
 
-export async function noteMissingService({ driver }: OpenedRegister): Promise<void> {
+export async function printNoteIfNoService({ driver }: OpenedRegister): Promise<void> {
   if (await driver.serviceRunning()) return;
   printNote("no service is running on this data; it will be sent when tvs serve is started");
 }

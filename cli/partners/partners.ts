@@ -108,7 +108,7 @@ const addCommand = defineRegisterCommand("partners add", {
   },
 });
 
-/** Names the partner's getting-started page. Until the operator sets an issuer, the page's host is unknown. */
+/** Names the URL of the getting-started page, or only its path if no issuer is set, because the host is then unknown. */
 function firstPage({ settingsInForce: { issuer }, hasSetIssuer }: OpenedRegister): string {
   const path = "/v1/inter-agency/getting-started";
   if (hasSetIssuer) return `the partner's first page is ${issuer}${path}`;

@@ -17,7 +17,7 @@ import { actorArg } from "../register/operator-name.ts";
 import { requireConfirmation, yesArg } from "../terminal/confirm.ts";
 import { formatMembers, hint, parseDuration, printNote, printResult } from "../terminal/output.ts";
 import { eventArgs, formatEventFilter, partnerOperand, readEventFilter } from "./credentials.ts";
-import { explainDisabledEndpoint, noteMissingService, printHeldDeliveries } from "./delivery-advice.ts";
+import { explainDisabledEndpoint, printHeldDeliveries, printNoteIfNoService } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
@@ -104,7 +104,7 @@ const removeCommand = defineRegisterCommand("partners webhook remove", {
   args: { ...partnerOperand, ...yesArg, ...actorArg },
   async act(operator, args) {
     const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
-    // Without an endpoint there is nothing to confirm, but a killed removal may have left pending deliveries.
+    // Without an endpoint no confirmation is needed. The removal still runs: a killed removal can have left pending deliveries.
     if ((await operator.stores.webhooks.endpoint(args.id)) !== null)
       await requireConfirmation(args, question);
     const dead = await removeWebhook(operator, args.id);
@@ -121,7 +121,7 @@ const testCommand = defineRegisterCommand("partners webhook test", {
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
     printResult(args, shown, () => formatMembers({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
     await printHeldDeliveries(operator, args.id);
-    await noteMissingService(operator);
+    await printNoteIfNoService(operator);
   },
 });
 

@@ -29,8 +29,8 @@ import {
   adviseNextStep,
   explainDeliveryAttempt,
   explainHeldDelivery,
-  noteMissingService,
   printHeldDeliveries,
+  printNoteIfNoService,
 } from "./delivery-advice.ts";
 
 const listCommand = defineRegisterCommand("webhooks list", {
@@ -94,7 +94,7 @@ async function describeWhole({ webhooks, driver, clock }: OpenedRegister, delive
       ...describeAttempt(one),
       explanation: explainDeliveryAttempt(one),
     })),
-    // The text as it was sent: JSON that is parsed and written again may differ, and its signature would not match.
+    // The body is the text that was sent. If its JSON were parsed and written again, the signature could be wrong.
     body: delivery.body,
   };
 }
@@ -135,7 +135,7 @@ const retryCommand = defineRegisterCommand("webhooks retry", {
         : await retryOne(operator, deliveryId.toLowerCase());
     const words = retried === 1 ? "delivery is" : "deliveries are";
     printResult(args, { retried }, () => `${retried} ${words} due now`);
-    if (retried > 0) await noteMissingService(operator);
+    if (retried > 0) await printNoteIfNoService(operator);
     if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
   },
 });
@@ -171,7 +171,7 @@ const releaseCommand = defineRegisterCommand("webhooks release", {
   async act(operator, args) {
     const released = await releaseHeldWebhooks(operator.settings);
     printResult(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
-    if (released) await noteMissingService(operator);
+    if (released) await printNoteIfNoService(operator);
   },
 });
 

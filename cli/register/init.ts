@@ -52,7 +52,7 @@ type Question = {
   readonly usual: string | undefined;
 };
 
-/** The questions, in the order of the options in commands.json. Name and e-mail address belong to the setting `site`. */
+/** The questions of `tvs init`, in the order of commands.json. The setting `site` stores the name and the e-mail address. */
 const questions = Object.entries(words.init.options).map(([name, words]): Question => {
   if (name === "name") return { name, words, hint: "NAME", usual: undefined };
   if (name === "contact-email") return { name, words, hint: "ADDRESS", usual: "" };
@@ -111,7 +111,7 @@ function registerThere(config: Config): TvsError {
   return new TvsError("REFUSED", message);
 }
 
-/** Refuses root if a service is installed, because its user could not open root's files. @throws TvsError REFUSED */
+/** Refuses root if a service is installed, because the service's user could not open files of root. @throws TvsError REFUSED */
 function refuseRoot({ database }: Config, file: string | undefined): void {
   if (process.geteuid?.() !== 0 || database.kind !== "file" || file === undefined) return;
   const user = basename(file, ".env");
@@ -194,13 +194,9 @@ function camelCaseNames(answers: Answers): Answers {
   return Object.fromEntries(Object.entries(answers).map(([option, value]) => [name(option), value]));
 }
 
-/**
- * Asks questions on stderr, each until its answer is valid.
- * @returns the answers by the names of their options; empty for a skipped question
- * @throws TvsError REFUSED if the input ends before the last answer
- */
+/** Asks each question until its answer is valid. A skipped question has an empty answer. @throws TvsError REFUSED if input ends */
 async function askQuestions(open: readonly Question[]): Promise<Record<string, string>> {
-  // One reader for all questions, because a reader may read ahead, up to the answers to later questions.
+  // All questions share one reader: a reader reads ahead, so a second reader would miss answers that the first has read.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const lines = asked[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};

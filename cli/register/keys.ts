@@ -88,7 +88,7 @@ const compromiseCommand = defineRegisterCommand("keys compromise", {
     const from = isoTime(since);
     const loss = `Every envelope that ${kid} signed from ${from} on will be refused by every verifier, for ever`;
     await requireConfirmation(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
-    // Continues if the checkpoint fails: a stolen key must be marked even if the log is faulty.
+    // A failed checkpoint does not stop the command: a stolen key must be marked even if the log is faulty.
     await logWriterOf(operator)
       .checkpoint()
       .catch(({ message }: Error) =>

@@ -21,7 +21,7 @@ export const actorFilterArg = {
   by: option("NAME", "Only what this operator changed; service for the service itself", addActorPrefix),
 } as const;
 
-/** Returns the actor to record: `cli:` and the operator's name. @throws TvsError CONFIG_INVALID for a wrong name */
+/** Returns the actor to record: `cli:` and the operator's name. @throws TvsError CONFIG_INVALID for an invalid name */
 export function actorOf({ operator }: Pick<Config, "operator">): string {
   const name = (operator?.name ?? loginName()).trim();
   if (name !== "" && name.length <= maxLength && !hasHiddenCharacter(name)) return `cli:${name}`;

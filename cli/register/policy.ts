@@ -25,7 +25,7 @@ function readValidPolicy(file: string): Policy {
   try {
     return readPolicyFile(file);
   } catch (error) {
-    // For `policy check` an invalid policy is the answer "no", exit code 1. For other commands the exit code is 2.
+    // `policy check` exits with 1 for an invalid policy. Other commands exit with 2, because they cannot work with the policy.
     if (isTvsError(error, "CONFIG_INVALID")) throw new TvsError("REFUSED", error.message, { cause: error });
     throw error;
   }

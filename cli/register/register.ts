@@ -57,7 +57,7 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** Writes the running command with `sudo -u`, cut before its first value, which may be a secret or a NIN. */
+/** Returns the running command for `sudo -u`, up to the first word that has more than a-z and `-`: the word can be a NIN. */
 function sudoCommand(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
@@ -65,7 +65,7 @@ function sudoCommand(uid: number): string {
   return ["sudo -u", nameOf(uid), "tvs", ...shown].join(" ");
 }
 
-/** A user's name, or the user id as sudo accepts it. */
+/** Returns a user's name. If the user has no name, returns the user id in the form that sudo accepts. */
 const nameOf = (uid: number) => findUserName(uid) ?? `'#${uid}'`;
 
 export function findUserName(uid: number): string | undefined {

@@ -34,9 +34,9 @@ import { fileFormatArgs } from "./teachers-map.ts";
 /** The number of rows that are looked up together, which a libSQL server answers in one round trip. */
 const rowsAtOnce = 64;
 const maxRecordBytes = 64 * 1024;
-/** The most rows of a list. All results are in memory until they are printed. */
+/** The maximum number of rows of a list. A longer list is refused, because all results are in memory until they are printed. */
 const maxRows = 1_000_000;
-/** The most rows of a statement. One more row is collected, so that a longer list is refused and not cut. */
+/** The maximum number of rows of a statement. One more row is collected, so that a longer list is refused and not cut. */
 const maxListed = 2_000;
 
 export const rosterCommand = defineRegisterCommand("roster", {
@@ -155,10 +155,7 @@ async function checkFile(file: string, encoding: Encoding | undefined, dependenc
   return { results, hasNames: header.positions.has("name"), listed };
 }
 
-/**
- * Reads the records of a list, without empty lines.
- * @throws UnreadableError for bytes that are invalid in the character set, because a damaged name would never match
- */
+/** Reads a list's records, without empty lines. @throws UnreadableError for bytes in a wrong encoding */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
   const { beginning, whole } = await readBeginning(bytes);
@@ -216,7 +213,7 @@ async function stateOwnList(operator: OpenedRegister, asked: StatementRequest): 
   const noIssuer = "no issuer is set: start tvs serve --issuer URL once, then try again";
   // A sandbox needs no configured issuer: the URL at which it listens is its issuer.
   if (!hasSetIssuer && keyKind === "live") throw new TvsError("REFUSED", noIssuer);
-  // Throws LOG_BEHIND, as a service does, if the database has fewer log entries than its last checkpoint.
+  // Throws LOG_BEHIND, as a service does, if the database lacks answers that the pinned checkpoint covers.
   await openEvidenceLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await retryOnConflict(configuration, (snapshot) => tryStatement(operator, asked, snapshot));

@@ -99,7 +99,7 @@ function readingOf({ delimiter, encoding, sheet, map }: ArgValues<typeof importA
 
 function importExtract(file: string, reading: ReadOptions, config: Config, options: ImportOptions) {
   return withRegister(config, async (operator) => {
-    // Stops if the database lost rows since its last checkpoint: new teachers would get the ids of lost teachers.
+    // Stops if the database is an old copy that lost rows: new teachers would get the ids of the lost teachers.
     await logWriterOf(operator).reconcile();
     const { settings } = operator;
     const input = {

@@ -24,7 +24,7 @@ import {
 import { actorArg } from "./operator-name.ts";
 import { makeSheetReader } from "./workbook-process.ts";
 
-/** Options for what the content of a file does not always show. */
+/** Options for a file's delimiter, encoding and sheet, which an import cannot always find in the file. */
 export const fileFormatArgs = {
   delimiter: option(
     "CHARACTER",
@@ -43,7 +43,7 @@ export const fileFormatArgs = {
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
 
-/** The setting that stores the mapping of the last import with --map. Empty after `tvs teachers map --forget`. */
+/** The name of the setting with the mapping of the last import with --map. `tvs teachers map --forget` empties the setting. */
 const mappingName = "import_mapping";
 
 export async function readRememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {

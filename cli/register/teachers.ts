@@ -64,7 +64,7 @@ const exportCommand = defineRegisterCommand("teachers export", {
         bar.show(counts.teachers);
         yield piece.text;
       }
-      // Writes no file with a header alone, which would look like the export of an empty register.
+      // A file with only a header would look like the export of an empty register, so such a file is not written.
       if (counts.teachers === 0)
         throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
     }
@@ -188,7 +188,7 @@ async function runChange(action: TeacherAction, operator: OpenedRegister, args: 
 
 type AnsweredValid = Awaited<ReturnType<typeof answeredValid>>;
 
-/** Lists the partners that got the answer VALID. Runs after the revocation, to include answers until then. */
+/** Lists the partners that recently got the answer VALID. Called after the revocation, so that no answer VALID is missed. */
 async function answeredValid({ attestations, clock }: OpenedRegister, teacherId: number) {
   const answered = await attestations.answeredValid(teacherId, clock.now() - answeredValidMs);
   return answered.map((one) => ({ ...one, lastAt: isoTime(one.lastAt) }));
@@ -199,7 +199,7 @@ function changeText(
   answered: AnsweredValid | undefined,
 ) {
   const isHidden = before.hidden && after.hidden;
-  // Revoking a deactivated or hidden teacher changes no status until they are reactivated or shown.
+  // A change of a deactivated or hidden teacher takes effect when the teacher is reactivated or shown again.
   const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";
   const pending = again === null ? "" : `; recorded, and counts when the teacher is ${again}`;
   const hidden = { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) };

@@ -50,7 +50,7 @@ function commandOf(entry: URL): [command: string, before: string[]] {
   return [process.execPath, "Deno" in globalThis ? ["run", "-A", main] : [main]];
 }
 
-export async function runWorkbookProcess(asked: string, entry: URL): Promise<void> {
+export async function runAsWorkbookProcess(asked: string, entry: URL): Promise<void> {
   const { isText, ...options } = JSON.parse(asked) as SheetOptions & { isText: boolean };
   const bytes = await buffer(process.stdin);
   const memory = Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes.length);
@@ -82,7 +82,7 @@ function writeSome(text: Buffer, at: number): number {
   }
 }
 
-/** Runs in a thread, and kills the process if it exceeds its time or memory, or if its parent has ended. */
+/** Runs in a thread of the workbook process, and kills that process if it exceeds its time or memory, or outlives its parent. */
 export function watchWorkbookProcess(): void {
   const { memory, parent } = workerData as { memory: number; parent: number };
   const ends = performance.now() + maxMs;

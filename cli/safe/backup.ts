@@ -149,7 +149,7 @@ export const backupCommand: TvsCommand = {
   subCommands: byName(verifyCommand),
 };
 
-/** Chooses a backup's path, named by the time in seconds. If the path exists, this waits for the next second. */
+/** Chooses a backup's path, named by the time in seconds. If a file has that name, the function waits a second. */
 export async function chooseBackupPath(dir: string, config: Config): Promise<string> {
   const folder = resolve(dir);
   // A missing folder is not created, because it may be a share that is not mounted.

@@ -46,7 +46,7 @@ export async function readStdin(maxBytes: number): Promise<Uint8Array | null> {
 }
 
 /**
- * Reads one line from standard input. At a terminal it first prints what to type.
+ * Reads one line from standard input. At a terminal, the function first prints what to type.
  * @param called the name of what to type @param wanted the expected input, for the refusal of longer input @throws TvsError USAGE
  */
 export async function readStdinLine(

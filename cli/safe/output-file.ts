@@ -7,7 +7,7 @@ import { errorCodeOf, placeNewFile, replaceFile, writeTemporaryFile } from "../.
 
 type OutputFile = {
   readonly path: string;
-  /** Writes the file. The name appears only when the content is complete. @throws TvsError REFUSED */
+  /** Writes the file, which gets its name only when the content is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;
 };
 
@@ -19,14 +19,11 @@ type OutputRequest = {
   readonly inputs?: readonly string[];
 };
 
-/** What follows the database's name in the names of the files that belong to the database. */
+/** Matches what a file of the database has in its name after the database's own name: nothing, `-wal` or `.lock`, for example. */
 const sideNames = /^(-wal|-shm|-journal|\.lock(-journal)?|\.(replaced|restoring)-.*)?$/;
 const keyNames = ["master.key", "sandbox-master.key"];
 
-/**
- * Checks before the work begins that a file can be written, and that it would not replace a master key, a database or
- * an input (decision D1.6). @throws TvsError USAGE
- */
+/** Checks that a file can be written, and replaces no master key, database or input (decision D1.6). @throws TvsError USAGE */
 export function prepareOutputFile(request: OutputRequest): OutputFile {
   const path = withoutLinks(request);
   refuseOwnFiles(path, request);
@@ -120,7 +117,7 @@ function tryFolder(path: string, flag: string): void {
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   const temporary = await writeTemporaryFile(path, content).catch((cause) => {
     const code = errorCodeOf(cause);
-    // An error of the content's source, not of the file, is passed on.
+    // An error from the making of the content is passed on. Only an error of the file gets the message below.
     if (code === "" || isTvsError(cause)) throw cause;
     const message = `${path} could not be written (${code}); check its folder and the disk`;
     throw new TvsError("REFUSED", message, { cause });

@@ -71,7 +71,7 @@ export const restoreCommand = defineTvsCommand("restore", {
       restoreText({ ...shown, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
-    // The missing master key is printed last, where the operator reads it, because it must be put back first.
+    // The note on a missing master key is printed last, where the operator sees it. The key is the first thing to put back.
     if (args.json !== true) for (const line of first) printNote(line);
   },
 });

@@ -57,7 +57,7 @@ function readMasterKey(file: string): string | undefined {
   }
 }
 
-/** Makes the file of a new master key, complete or not at all. If another command made the file first, its key is used. */
+/** Makes the file of a new master key in one step. If another command made the file first, returns the key of that file. */
 async function createMasterKey(file: string): Promise<string> {
   const text = generateMasterKey();
   let temporary: string | undefined;

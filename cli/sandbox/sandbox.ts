@@ -49,8 +49,8 @@ export async function prepareSandbox(
 }
 
 /**
- * Gets the demo partner's API key, which stays the same while it is live. The key is stored before the partner is added.
- * After a kill between these two steps, the next start uses the stored key.
+ * Gets the demo partner's API key, which stays the same until it expires or is revoked. The key is stored before the partner
+ * is added. After a kill between these two steps, the next start uses the stored key.
  */
 async function getDemoKey({ partners, settings, secrets, clock, keyKind }: OpenedRegister): Promise<string> {
   const options = { kind: keyKind, secrets, now: clock.now() };
@@ -152,10 +152,7 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-/**
- * Opens the sandbox for a command that works only there. The operator may leave out `--sandbox`.
- * @throws TvsError REGISTER_MISSING, REFUSED for a live register
- */
+/** Opens the sandbox, with or without the option `--sandbox`. @throws TvsError REGISTER_MISSING, REFUSED for a live register */
 export async function withSandbox<T>(args: object, run: (operator: OpenedRegister) => Promise<T>) {
   const config = configOf({ ...args, sandbox: true });
   const stored = await readStoredSettings(config);

@@ -4,7 +4,7 @@ import { parseTeacherReference } from "../../src/domain/teachers/changes.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { operand } from "../command.ts";
 import { defineTvsCommand } from "../operator-command.ts";
-import { noteMissingService } from "../partners/delivery-advice.ts";
+import { printNoteIfNoService } from "../partners/delivery-advice.ts";
 import { formatMembers, hint, parseChoice, printNote, printResult } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox.ts";
 
@@ -47,7 +47,7 @@ export const triggerCommand = defineTvsCommand("trigger", {
           "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
         }),
       );
-      if (deliveries.length > 0) await noteMissingService(operator);
+      if (deliveries.length > 0) await printNoteIfNoService(operator);
       else
         printNote(
           `no delivery is made: tvs partners webhook set ${demoPartner} URL --sandbox sets an endpoint`,

@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { type Config, consoleFilePathOf, hasDefaultDatabase } from "../../src/config.ts";
 import {
-  type ConsoleLocation,
   createConsoleLink,
   createSessionStore,
-  formatConsoleLocation,
-  parseConsoleLocation,
+  formatConsoleFile,
+  parseConsoleFile,
+  type RunningConsole,
 } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { type ConsoleSources, createCommandFormatter } from "../../src/console/console-state.ts";
@@ -34,7 +34,7 @@ export const consoleCommand = defineRegisterCommand("console", {
         "no service is running on this data; start `tvs serve --admin-port 9464`",
       );
     const file = consoleFilePathOf(config);
-    const location = parseConsoleLocation(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
+    const location = parseConsoleFile(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = createConsoleLink(secrets, location, clock.now());
     printResult(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
     if (args.json !== true) printNote("the link works once, within five minutes, on this machine");
@@ -60,12 +60,12 @@ export async function listenOnConsolePort(port: number) {
   let file: string | undefined;
   return {
     port: listener.port,
-    /** Opens the console, and stores its port for `tvs console`. @returns a link that opens the console once */
+    /** Opens the console, and writes its port to a file for `tvs console`. @returns a link that opens the console once */
     async open(service: RunningService, config: Config): Promise<string> {
       const { secrets, clock } = service.operator;
       history = startTrafficHistory({ counters: service.metrics.counters, clock });
       file = consoleFilePathOf(config);
-      replaceFile(await writeTemporaryFile(file, formatConsoleLocation(location)), file);
+      replaceFile(await writeTemporaryFile(file, formatConsoleFile(location)), file);
       opening.resolve(createAdmin(service, { config, history, location }));
       return createConsoleLink(secrets, location, clock.now()).url;
     },
@@ -78,7 +78,7 @@ export async function listenOnConsolePort(port: number) {
   };
 }
 
-type Parts = { config: Config; history: TrafficHistory; location: ConsoleLocation };
+type Parts = { config: Config; history: TrafficHistory; location: RunningConsole };
 
 function createAdmin(open: RunningService, { config, history, location }: Parts) {
   const { operator, service, metrics } = open;

@@ -1,4 +1,4 @@
-/** The background work of `serve`: every node sends webhooks; only the leader does the work that one node must do. */
+/** The background work of `serve`: every node sends webhooks; only the leader does the work that two nodes must not do. */
 
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
@@ -20,17 +20,17 @@ import { createLeaderDriver, createLeaderStore } from "../../src/store/leader.ts
 import { logWriterOf } from "../evidence/open-evidence.ts";
 import { createStores, type OpenedRegister, type Stores } from "../open.ts";
 
-/** How often a node checks whether the leader's lease is free, and how often the leader renews the lease. */
+/** How often a node checks whether the leader's lease is free, and how often the leader renews the lease, in milliseconds. */
 const [pollIntervalMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
-/** The most records that one commit deletes: a commit blocks the event loop, and callers' commits wait for it. */
+/** The maximum number of rows that one commit deletes. A commit blocks the event loop, and callers' commits wait for it. */
 const pruneRows = 100;
-/** How often a node on a libSQL server polls for deliveries; rarely, because each poll is a request to the server. */
+/** How often a node on a libSQL server polls for deliveries, in milliseconds. Each poll is a request to the server. */
 const remotePollMs = 500;
 
 type LeaderOptions = {
   readonly configuration: Configuration;
-  /** While true, the node does not lead: with a wrong clock it would expire licences or delete attestations too early. */
+  /** True while the node's clock is wrong. Such a node does not lead: it would expire licences or delete attestations early. */
   readonly isClockWrong: () => boolean;
   /** Called if the evidence log cannot be extended, or a checkpoint cannot be signed. */
   readonly onLogError: (error: unknown) => void;
@@ -38,7 +38,7 @@ type LeaderOptions = {
 
 const noWork = async () => {};
 
-/** Does the leader's work; over a libSQL server only while this node has the lease. @returns a function that stops it */
+/** Does the leader's work; over a libSQL server only while this node has the lease. @returns a function that stops the work */
 export function startLeaderWork(operator: OpenedRegister, options: LeaderOptions): () => Promise<void> {
   const { driver } = operator;
   if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
@@ -52,7 +52,7 @@ export function startLeaderWork(operator: OpenedRegister, options: LeaderOptions
     holder = null;
     await stopWork();
     stopWork = noWork;
-    // If the database cannot be reached, the lease expires instead.
+    // If the database cannot be reached, the lease is not given back, and expires.
     if (left !== null) await lease.giveBack(left).catch(noWork);
   }
 
@@ -115,7 +115,7 @@ async function prune({ idempotencyStore, quotaStore, partnerEvents }: Stores, cl
 type SenderOptions = { clockAheadMs: () => number; configuration: Configuration; counters: Counters };
 
 /**
- * Starts the webhook sender with the database's clock. With its own clock, a node that is ahead would send deliveries
+ * Starts the webhook sender with the database's clock. By its own clock, a node whose clock is ahead would send deliveries
  * that another node still leases. @returns a function that stops the sender; it may be called twice
  */
 export function startWebhookSending(

@@ -54,8 +54,8 @@ export type RunningService = Awaited<ReturnType<typeof openService>>;
 const refreshMs = { embedded: 200, remote: 500 } as const;
 /** How often a node compares the database with the pinned checkpoint, in milliseconds. */
 const reconcileMs = 500;
-// A health probe costs a signature, so its outcome is repeated for half a second. Health must be 503 within two seconds
-// of a failure; the sum of both times is shorter.
+// How long the outcome of a health probe is reused, because a probe costs a signature, and the time limit of a probe. Their
+// sum is below two seconds, the time after a failure within which `/health` must answer 503.
 const [probeMs, probeDeadlineMs] = [500, 1_300];
 
 /**
@@ -112,7 +112,7 @@ export async function openService(
       keepFresh(refresh, refreshMs[driver.kind], onLost),
       watchEventLoopLag(counters),
       startLeaderWork(operator, { configuration, isClockWrong, onLogError }),
-      // Each node thus pins the leader's checkpoints, and notices an old copy of the database.
+      // `reconcile` runs on each node. It pins the leader's checkpoints, and notices if the database is an old copy.
       startRepeating(logWriterOf(operator).reconcile, { everyMs: reconcileMs, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
@@ -124,7 +124,7 @@ export async function openService(
       clockAheadMs,
       signer: opened,
       isDiskRefusing: disk.isRefusing,
-      /** Stops sending webhooks after the attempts under way. `close` also does this; calling it earlier saves time. */
+      /** Stops sending webhooks after the attempts under way. `close` stops the sending too; an earlier call saves time. */
       stopSending,
       close: () => stopSending().then(closeParts),
     };
@@ -247,7 +247,7 @@ function createProbe(clock: Clock, tryAll: () => Promise<void>): () => Promise<v
   };
 }
 
-/** Polls for changes by commands, and logs an error once. @returns a function that ends the polling */
+/** Polls for changes by commands. An error that repeats is logged once. @returns a function that ends the polling */
 function keepFresh(refresh: () => Promise<unknown>, everyMs: number, onLost: (error: TvsError) => void) {
   let failure = "";
   async function look(): Promise<void> {

@@ -44,7 +44,7 @@ function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLev
   return sandbox && process.stderr.isTTY === true ? "warning" : "info";
 }
 
-/** How long a start may go on after a signal, and how long stopping may take after the database was lost. */
+/** The time limits, in milliseconds, for a start after a signal, and for the stop after the database was lost. */
 const [startPatienceMs, lossPatienceMs] = [5_000, 10_000];
 
 /**
@@ -53,7 +53,7 @@ const [startPatienceMs, lossPatienceMs] = [5_000, 10_000];
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
   configureLog((line) => process.stderr.write(line), logLevelOf(config, environment));
-  // Comes before the rest of the start, so that a signal never ends the process immediately.
+  // Signals are handled before anything else is started, so that a signal never ends the process immediately.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
   const opening = Promise.withResolvers<HttpApp>();

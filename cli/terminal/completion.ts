@@ -35,7 +35,7 @@ type Words = readonly string[];
 type Completion = readonly [word: string, meaning: string];
 
 /**
- * Prints the words that complete the word at the cursor, one a line. If none is printed, the shell offers files.
+ * Prints the words that complete the word at the cursor, one a line. If no word is printed, the shell offers files.
  * @param words the words up to the cursor; the last one may be incomplete @returns 0, because Tab shows no error
  */
 export async function printCompletions(root: TvsCommand, words: Words): Promise<number> {
@@ -46,7 +46,7 @@ export async function printCompletions(root: TvsCommand, words: Words): Promise<
   return 0;
 }
 
-/** Lists the words that complete the last word, which may be empty. */
+/** Lists the words that complete the last of `words`, which can be empty. */
 export async function findCompletions(root: TvsCommand, words: Words): Promise<Completion[]> {
   const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
@@ -56,7 +56,7 @@ export async function findCompletions(root: TvsCommand, words: Words): Promise<C
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-/** Lists the words that may follow `tvs help`: topics and commands; after `--print`, files. */
+/** Lists the words that can follow `tvs help`: topics and commands; after `--print`, files. */
 async function helpOffers({ command, operands, open }: TypedLine, root: TvsCommand): Promise<Completion[]> {
   if (open !== null)
     return Object.keys((await import("./manual.ts")).printableFiles).map((name) => [name, ""]);

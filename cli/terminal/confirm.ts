@@ -7,7 +7,7 @@ export const yesArg = {
   yes: toggle("Do not ask for confirmation"),
 } as const;
 
-/** How long to wait for an answer from a pipe. A script writes it before the command begins, or never. */
+/** How long to wait for an answer from a pipe. A script writes its answer before the command begins, or never. */
 const waitingAnswerMs = 500;
 
 /**
@@ -30,7 +30,7 @@ export async function requireConfirmation(
   // The question goes to stderr: stdout may be a file that gets only the result.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   process.stderr.write(question);
-  // Ctrl-D ends the iterator, which means no. The promise of readline's question() would never settle.
+  // Ctrl-D ends the iterator, which counts as the answer no. The promise of readline's question() would never settle.
   const { value: answer = "" } = await asked[Symbol.asyncIterator]().next();
   asked.close();
   if (!isYes(answer))

@@ -61,7 +61,7 @@ export async function formatCommandHelp(command: TvsCommand, path: readonly stri
 
 const section = (name: string, body: string): string => (body === "" ? "" : `\n${name}\n${body}\n`);
 
-/** Makes the usage line: command, operands and required options. `[OPTIONS]` means all other options. */
+/** Makes the usage line: command, operands and required options. `[OPTIONS]` means the options that are not required. */
 function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")

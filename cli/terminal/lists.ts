@@ -8,7 +8,7 @@ export function choiceOption<const T extends string>(choices: readonly T[], desc
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }
 
-/** Defines an option whose value is `all`, or some of the known words. @param description its text in `--help` */
+/** Defines an option whose value is `all`, or some of the known words. @param description the option's text in `--help` */
 export function listOption<const T extends string>(known: readonly T[], description: string) {
   const read = (text: string, flag: string) => parseWordList(text, flag, known);
   return {
@@ -17,7 +17,7 @@ export function listOption<const T extends string>(known: readonly T[], descript
   };
 }
 
-/** Defines an option such as `--since`. @param which the beginning of its text in `--help`: `Only those made` */
+/** Defines an option such as `--since`. @param which the beginning of the option's text in `--help`: `Only those made` */
 export function sinceOption(which: string) {
   const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
   return option("TIME", words, readSince);

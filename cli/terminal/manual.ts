@@ -41,7 +41,7 @@ export async function runHelp(words: readonly string[], root: TvsCommand, explai
   const meant = suggestWord(word, [...commands, ...names]);
   if (meant !== "") throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
   return explain(words).catch((error) => {
-    // The error's message lists all commands, but a list of topics helps more here.
+    // The error's message lists all commands. A list of topics helps more, because `tvs help` explains topics too.
     if (!isTvsError(error, "USAGE") || !error.message.includes("; its commands: ")) throw error;
     throw new TvsError("USAGE", `there is no command or topic "${word}"; the topics are ${names.join(", ")}`);
   });
@@ -95,11 +95,11 @@ function list({ items, ordered, start }: Tokens.List): string {
 
 function tableOf({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => formatInline(tokens));
-  // A pager often reads output to a pipe, so tables have a terminal's width there too.
+  // Output to a pipe is often read in a pager, so its tables get a terminal's width too.
   return formatTable(cells(header), rows.map(cells), { isTTY: true, columns: chooseTextWidth() });
 }
 
-/** Makes the text of inline Markdown. Code keeps its backquotes, which show where it ends. */
+/** Makes the text of inline Markdown. Code keeps its backquotes, which show where the code ends. */
 function formatInline(tokens: readonly Token[] = []): string {
   return tokens
     .map((token): string => {

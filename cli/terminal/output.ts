@@ -23,7 +23,7 @@ function escaped(character: string): string {
     .join("");
 }
 
-/** Exit codes (decision D1.2). 0: done, or all is valid. 1: refused, or one is invalid or unknown. 2: undecided. */
+/** Exit codes (decision D1.2). 0: done, or every input is valid. 1: refused, or an input is invalid or unknown. 2: undecided. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
 
 const undecidedCodes: readonly ErrorCode[] = [
@@ -56,7 +56,7 @@ export function printNote(words: string): void {
   process.stderr.write(ensureLineEnd(shown.join("\n")));
 }
 
-/** Wraps a line of a note for the terminal. Further lines get the indentation of the first. */
+/** Wraps a line of a note for the terminal. The lines after a break get the indentation of the first line. */
 function wrapNote(line: string): string {
   const start = /^ */.exec(line)?.[0] ?? "";
   return wrapIndented(start, line.slice(start.length), { width: chooseTextWidth(process.stderr) });
@@ -101,7 +101,7 @@ export function formatTable(
 
 const widest = (texts: readonly string[]): number => Math.max(...texts.map((one) => stringWidth(one)));
 
-/** Wraps the widest column of texts with spaces, to save `excess` characters. @returns null if it gets too narrow */
+/** Wraps the widest column of texts with spaces, to save `excess` characters. @returns null if the column would get too narrow */
 function wrapSentences(rows: Rows, widths: readonly number[], excess: number): Rows | null {
   const isText = (index: number) => rows.some((row) => row[index]?.includes(" "));
   const texts = widths.map((one, index) => (isText(index) ? one : 0));
@@ -146,7 +146,7 @@ function alignValue(name: string, value: string, options: { nameWidth: number; w
 
 type Hanging = { readonly indent?: number; readonly width?: number };
 
-/** Wraps a text that begins after `start`. Further lines are indented, by default to where the text begins. */
+/** Wraps a text that begins after `start`. The lines after a break are indented, by default to where the text begins. */
 export function wrapIndented(start: string, text: string, options: Hanging = {}): string {
   const { indent = stringWidth(start), width = chooseTextWidth() } = options;
   return start + wrapText(text, width - indent, `\n${" ".repeat(indent)}`);
@@ -200,7 +200,7 @@ export function chooseTextWidth({ columns = 80 }: { columns?: number } = process
   return Math.min(Math.max(columns, 40), 100);
 }
 
-/** Wraps a sentence of a command's result at a terminal. In a pipe or file it stays one line. */
+/** Wraps a sentence of a command's result at a terminal. In a pipe or file the sentence stays one line. */
 export function wrapAtTerminal(sentence: string): string {
   return process.stdout.isTTY === true ? wrapText(sentence) : sentence;
 }

@@ -3,7 +3,7 @@
 import { Presets, SingleBar } from "cli-progress";
 
 export type ProgressBar = {
-  /** @param more `total`, if it was unknown before; `counted`, the number for the rate (default: `done`) */
+  /** Shows the progress. @param more `total` if it was unknown before; `counted` is for the rate (default: `done`) */
   show(done: number, more?: { readonly total?: number; readonly counted?: number }): void;
   stop(): void;
 };

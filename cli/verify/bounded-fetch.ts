@@ -22,11 +22,7 @@ export function parseHttpUrl(text: string, flag: string): URL {
   return url;
 }
 
-/**
- * Fetches a URL of a log.
- * @param timeoutMs the time limit of the whole answer
- * @throws TvsError INPUT_UNREADABLE if the answer is late, longer than 1 MiB, compressed or a redirect
- */
+/** Fetches a URL of a log. @throws TvsError INPUT_UNREADABLE if the answer is late, above 1 MiB, compressed or a redirect */
 export async function fetchBounded(url: URL, timeoutMs: number): Promise<BoundedAnswer> {
   const none = (problem: string, cause?: unknown) =>
     new TvsError("INPUT_UNREADABLE", `the log at ${url.origin}${url.pathname} ${problem}`, { cause });

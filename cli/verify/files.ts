@@ -18,9 +18,9 @@ type Source =
 
 const mebibyte = 1024 * 1024;
 const readBytes = mebibyte / 2;
-/** An input up to this size is read whole. The lines of a larger input are verified while they are read. */
+/** An input of up to this many bytes is read whole. The lines of a larger input are verified while they are read. */
 const wholeBytes = 8 * mebibyte;
-/** The most bytes of a JSON document or a line. Parsed, a document takes about twelve times its size in memory. */
+/** The maximum bytes of a JSON document or a line. A parsed document takes about twelve times its size in memory. */
 export const maxDocumentBytes = 32 * mebibyte;
 
 const canonicalPath = (path: string) => realpath(path).catch(() => path);
@@ -67,7 +67,7 @@ export async function* openInputs(paths: Paths, stdin: InputChunks, keyFiles: Pa
   }
 }
 
-/** Whether to read a large input line by line, because one of its first 16 lines is a whole JSON text or JWS. */
+/** Whether a large input is read line by line: one of its first 16 lines must be a whole JSON text or JWS. */
 function beginsWithRecords(head: Uint8Array): boolean {
   const text = new TextDecoder().decode(head.subarray(0, mebibyte));
   const lines = text.split("\n", 16).filter((line) => /\S/.test(line));

@@ -82,7 +82,7 @@ function describeStated({ statement }: StatementVerification): string[] {
   ];
 }
 
-/** Whether the answer was eligible, and its licence has ended since. */
+/** Whether the teacher was eligible, but the licence has ended since the answer. */
 function hasEnded({ age, result }: Verification): boolean {
   return result?.eligible === true && (age?.licenseEndedOn ?? null) !== null;
 }
@@ -132,7 +132,7 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
 export function formatText(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
-  // A green verdict would look like a positive answer. It has no colour after a negative answer or an ended licence.
+  // "valid" is not green if the answer is negative or its licence has ended, because green looks like a positive answer.
   const isStated = "statement" in verification;
   const isGood = result?.eligible !== false && !hasEnded(verification) && areAllEligible(verification);
   const isColored = color && (isGood || !isGenuine);

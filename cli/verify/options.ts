@@ -62,23 +62,20 @@ export type VerifySettings = {
   readonly options: VerifyOptions;
   /** The file of the key history or of the offline pack; undefined without a key history. */
   readonly historyFile: string | undefined;
-  /** All files that the options name. They are skipped in a folder of envelopes. */
+  /** All files that the options name. If these files are in a folder of envelopes, they are skipped. */
   readonly keyFiles: readonly string[];
 };
 
 const usage = (message: string) => new TvsError("USAGE", message);
 
 const maxKeyFileMiB = 4;
-/** More than the size of any proof, even with many more signatures. */
+/** The size limit of a proof. No proof is larger, even with many more signatures. */
 const maxProofMiB = 1;
-/** Far more than the size of a pack, which has a status list of at most 180 kB for each million teachers. */
+/** The size limit of a pack. A pack is far smaller: it has a status list of at most 180 kB for each million teachers. */
 const maxPackMiB = 16;
 const maxListMiB = 2;
 
-/**
- * Combines options and environment variables, and reads all files.
- * @throws TvsError USAGE if settings are missing or contradict, INPUT_UNREADABLE
- */
+/** Combines options and environment variables, and reads the files that they name. @throws TvsError USAGE, INPUT_UNREADABLE */
 export async function readVerifySettings(
   { args: flags, rawArgs }: ParsedCommandLine,
   env: Environment,
@@ -146,7 +143,7 @@ function readMaxAge({ pack, "max-age": maxAge }: Flags, lists: readonly string[]
   return maxAge === undefined ? {} : { maxListAgeSeconds: parseDuration(maxAge, "--max-age") / 1000 };
 }
 
-/** Checks the options of a proof. @throws TvsError USAGE if they are given without --proof, or --proof without a key */
+/** Checks a proof's options. @throws TvsError USAGE for --log-key or --log-state without --proof, or --proof without --log-key */
 function checkProofFlags(flags: Flags, logKeys: readonly string[]): void {
   const { proof } = flags;
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");

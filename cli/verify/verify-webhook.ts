@@ -15,7 +15,7 @@ import { defineCommand, operand, option } from "../command.ts";
 import { readSmallFile, readStdin } from "../safe/input-file.ts";
 import { exitCodes, formatMembers, parseTime, printResult } from "../terminal/output.ts";
 
-/** Far more than the size of the service's deliveries, which have a few hundred bytes. */
+/** The size limit of a body. The service's deliveries are far smaller: they have a few hundred bytes. */
 const maxBodyMiB = 16;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {

@@ -27,7 +27,7 @@ type VerifyIo = {
   readonly color: boolean;
 };
 
-/** Makes a warning if only a key history was given, whose signer decides which keys are accepted; else empty. */
+/** Makes the warning for keys from a key history alone, whose signer decides which keys are accepted; empty for other keys. */
 function trustNote({ options, historyFile = "" }: VerifySettings): string {
   const { trust } = options.keys;
   if (trust?.basis !== "key-history") return "";

@@ -10,7 +10,7 @@ import { areBytesEqual, type Secrets } from "../domain/secrets.ts";
 import type { ConnectionInfo } from "../http/context.ts";
 import { findNotLocalReason, type NotLocalReason } from "../http/local-caller.ts";
 import { acceptsHtml } from "../site/error-page.ts";
-import { ownFilesCsp } from "../site/shell.ts";
+import { cspWithoutInline } from "../site/shell.ts";
 import { renderMessagePage } from "./console-page.ts";
 
 export const consoleLinkLifeMs = 5 * 60_000;
@@ -20,12 +20,12 @@ export const consoleLinkLifeMs = 5 * 60_000;
  * file `tvs console` makes a link, whose token has a MAC over port and id. An attacker who changes the port in the file gets
  * a token for that port, which does not open the console.
  */
-export type ConsoleLocation = { readonly port: number; readonly id: string };
+export type RunningConsole = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/** Parses the file with the console's location. @param text null if the file is missing @throws TvsError REFUSED */
-export function parseConsoleLocation(text: string | null): ConsoleLocation {
+/** Parses the file with the console's port and id. @param text null if the file is missing @throws TvsError REFUSED */
+export function parseConsoleFile(text: string | null): RunningConsole {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
   const message =
@@ -33,10 +33,10 @@ export function parseConsoleLocation(text: string | null): ConsoleLocation {
   throw new TvsError("REFUSED", message);
 }
 
-export const formatConsoleLocation = ({ port, id }: ConsoleLocation): string => `${port} ${id}\n`;
+export const formatConsoleFile = ({ port, id }: RunningConsole): string => `${port} ${id}\n`;
 
 /** Makes a link that opens the console once. The token in the link has a MAC, so the service need not store links. */
-export function createConsoleLink(secrets: Secrets, location: ConsoleLocation, now: number) {
+export function createConsoleLink(secrets: Secrets, location: RunningConsole, now: number) {
   const expiresAt = now + consoleLinkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomText(12)}`;
   const token = `${content}.${macOf(secrets, location, content)}`;
@@ -56,13 +56,13 @@ export function checkConsoleLinkToken(token: string, { secrets, location, now }:
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
-type CheckOptions = { readonly secrets: Secrets; readonly location: ConsoleLocation; readonly now: number };
+type CheckOptions = { readonly secrets: Secrets; readonly location: RunningConsole; readonly now: number };
 
-function macOf(secrets: Secrets, { id, port }: ConsoleLocation, content: string): string {
+function macOf(secrets: Secrets, { id, port }: RunningConsole, content: string): string {
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/** The path of a session. The cookie is limited to its secret folder, because browsers send cookies to every port of a host. */
+/** The route of a session. Its cookie is limited to the secret folder, because browsers send cookies to every port of a host. */
 export const sessionRoute = "/s/:folder";
 /** Removes the session's folder from a path: `/s/FOLDER/teachers` becomes `/teachers`. */
 export const removeSessionFolder = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
@@ -110,7 +110,7 @@ export function sendError(c: Context<AdminEnv>, status: keyof typeof titles, mes
 }
 
 function setConsoleHeaders(c: Context<AdminEnv>): void {
-  c.header("Content-Security-Policy", ownFilesCsp);
+  c.header("Content-Security-Policy", cspWithoutInline);
   c.header("Referrer-Policy", "no-referrer");
   c.header("X-Content-Type-Options", "nosniff");
   c.header("Cross-Origin-Resource-Policy", "same-origin");
@@ -130,15 +130,15 @@ export type LinkRefusalReason = "used" | Exclude<LinkVerdict, "good">;
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all older links. */
+/** Makes the store of sessions, in memory. A restart of the service ends all sessions and, by the new id, all links. */
 export function createSessionStore(dependencies: {
   secrets: Secrets;
-  location: ConsoleLocation;
+  location: RunningConsole;
   clock: Clock;
 }) {
   const { secrets, location, clock } = dependencies;
   const used = new Map<string, number>();
-  /** The end of each session, by folder and secret. An unknown folder and a wrong secret get the same response. */
+  /** The time at which each session ends (ms), by folder and secret. A wrong folder and a wrong secret get the same response. */
   const sessions = new Map<string, number>();
 
   function removeEnded(now: number): void {

@@ -2,7 +2,7 @@
 
 import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
-import { badge, commandBox, formats, type Markup } from "./markup.ts";
+import { formatters, type Markup, makeBadge, makeCommandBox } from "./markup.ts";
 import {
   renderConcerns,
   renderEvidenceLog,
@@ -38,7 +38,7 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** Puts a page's main part between header and footer. `renderConsoleHome` makes the first page, which has other ones. */
+/** Puts a page's main part between header and footer. The first page (`renderConsoleHome`) has its own header and footer. */
 export function renderFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   const body = html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
 <main>${main}</main>
@@ -83,11 +83,11 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 export function renderConsoleHome(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
-  const environment = build.environment === "live" ? badge("good", "live") : badge("warn", "sandbox");
+  const environment = build.environment === "live" ? makeBadge("good", "live") : makeBadge("warn", "sandbox");
   const body = html`<header>
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
-<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${formats.time(now, timeZone)}</span></p>
+<p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${formatters.time(now, timeZone)}</span></p>
 <noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">
@@ -110,6 +110,6 @@ ${panel("imports", state)}
 type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };
 
 export function renderMessagePage(title: string, { text, command, more }: PlainPage): Markup {
-  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
+  const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : makeCommandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, body);
 }

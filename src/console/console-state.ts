@@ -15,7 +15,7 @@ export type ConsoleSources = MetricsSources & {
   readonly webhooks: WebhookStore;
   readonly changes: ChangeStore;
   readonly imports: ImportHistory;
-  /** Makes a shell command of `tvs`, the given words, and the options that name the service's data. */
+  /** Makes a shell command from `tvs`, the given words, and the options that name the service's data. */
   readonly commandLine: (words: string) => string;
 };
 

@@ -11,7 +11,15 @@ import { describeTeacher, formatRevocation } from "../domain/teachers/record.ts"
 import type { ImportDetails, StoredImport } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { renderStatusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, formats, type Markup, makeNote, renderTable } from "./markup.ts";
+import {
+  type Cell,
+  formatters,
+  type Markup,
+  makeBadge,
+  makeCommandBox,
+  makeNote,
+  renderTable,
+} from "./markup.ts";
 
 /** Makes the page of a teacher: record, history and number of attestations. @throws TvsError USAGE, NOT_KNOWN */
 export async function renderTeacherPage(reference: string, sources: ConsoleSources): Promise<Markup> {
@@ -36,18 +44,18 @@ export async function renderTeacherPage(reference: string, sources: ConsoleSourc
     ["Revoked", formatRevocation(shown)],
     ["Certificate", [shown.certificateStatus, shown.certificateIssueDate ?? []].flat().join(", ")],
     ["Active", yes(shown.active)],
-    ["Hidden", shown.hidden ? badge("quiet", "hidden") : "no"],
+    ["Hidden", shown.hidden ? makeBadge("quiet", "hidden") : "no"],
     ["State", shown.state],
     ["Category", shown.category],
     ["Source", shown.source],
     ["On file", onFile],
-    ["Record changed", `${formats.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
+    ["Record changed", `${formatters.time(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
   const ref = encodeURIComponent(shown.regNo);
   return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
-<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formats.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
-${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
+<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${formatters.count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+${makeCommandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
 function recordPanel(facts: readonly (readonly [name: string, value: Cell | number | null])[]): Markup {
@@ -64,7 +72,7 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
   const { readings } = await sources.readings();
   const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
   const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
-  const at = (time: number | null) => (time === null ? "–" : formats.time(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formatters.time(time, settings.timeZone));
   const rows = liveCredentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
     "keyId" in one
       ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
@@ -73,11 +81,11 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
   return html`${recordPanel([
     ["Name", partner.name],
     ["Partner id", partnerId],
-    ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
+    ["State", partner.disabledAt === null ? "enabled" : makeBadge("quiet", "disabled")],
     ["Scopes", partner.scopes.join(", ")],
     ["Purposes", partner.purposes.join(", ")],
-    ["Calls this minute", use ? formats.use(use.minute) : null],
-    ["Calls today (UTC)", use ? formats.use(use.day) : null],
+    ["Calls this minute", use ? formatters.use(use.minute) : null],
+    ["Calls today (UTC)", use ? formatters.use(use.day) : null],
     ["Webhook", endpoint ? endpoint.host : null],
     ["Onboarded", at(partner.createdAt)],
   ])}
@@ -86,7 +94,7 @@ export async function renderPartnerPage(partnerId: string, sources: ConsoleSourc
       ? makeNote("This partner has no valid key or certificate.")
       : renderTable("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
   }
-${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
+${makeCommandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
@@ -99,12 +107,12 @@ function historyTable(history: readonly HistoryLine[], timeZone: string): Markup
 
 function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   if (line.type === "event")
-    return [formats.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
+    return [formatters.time(line.at, timeZone), `event ${line.eventType}`, "", "", "", line.eventId];
   const { at, action, before, after, actor, reason } = line;
   const moved = (from: string | undefined, to: string) =>
     from === undefined || from === to ? to : `${from} → ${to}`;
   return [
-    formats.time(at, timeZone),
+    formatters.time(at, timeZone),
     action,
     moved(before?.license, after.license),
     moved(before?.certificate, after.certificate),
@@ -118,16 +126,16 @@ export function renderImportsTable(
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
-    return html`${makeNote("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
+    return html`${makeNote("Nothing has been imported.")}${makeCommandBox(commandLine("teachers import FILE --dry-run"))}`;
   return renderTable("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
-      html`<a href="./import?id=${one.id}">${formats.time(one.startedAt, timeZone)}</a>`,
+      html`<a href="./import?id=${one.id}">${formatters.time(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
       importBadge(one, now),
       ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(
-        formats.count,
+        formatters.count,
       ),
     ]),
   });
@@ -135,14 +143,14 @@ export function renderImportsTable(
 
 function importBadge(one: StoredImport, now: number): Markup {
   const { startedAt, finishedAt, abandonedAt, rejected } = one;
-  if (abandonedAt !== null) return badge("quiet", "given up");
-  if (finishedAt === null) return badge("warn", `under way for ${formatDuration(now - startedAt)}`);
+  if (abandonedAt !== null) return makeBadge("quiet", "given up");
+  if (finishedAt === null) return makeBadge("warn", `under way for ${formatDuration(now - startedAt)}`);
   const done = `done in ${formatDuration(finishedAt - startedAt)}`;
-  if (rejected === 0) return badge("good", done);
+  if (rejected === 0) return makeBadge("good", done);
   const accepted = one.inserted + one.updated + one.unchanged;
   return accepted > 0
-    ? badge("warn", `${done}, some rejected`)
-    : badge("bad", "nothing changed, all rejected");
+    ? makeBadge("warn", `${done}, some rejected`)
+    : makeBadge("bad", "nothing changed, all rejected");
 }
 
 const codeHead = ["Code", "Kind", "Meaning", "First lines", "Rows"];
@@ -153,10 +161,10 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
     .map(describeIssueCodeCount)
     .map(({ code, rejects, rows: met, meaning, first }) => [
       html`<code>${code}</code>`,
-      rejects ? badge("bad", "rejected") : badge("warn", "remark"),
+      rejects ? makeBadge("bad", "rejected") : makeBadge("warn", "remark"),
       html`<span class="prose">${meaning}</span>`,
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
-      formats.count(met),
+      formatters.count(met),
     ]);
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
@@ -164,7 +172,7 @@ export function renderImportPage(one: ImportDetails, { commandLine }: Pick<Conso
       : renderTable("Rows by code", { head: codeHead, numbersFrom: 4, rows })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
-<p>To list every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
+<p>To list every line:</p>${makeCommandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
 /** Returns the file's name without its folders, because the name of a folder may be a person's name. */

@@ -12,7 +12,15 @@ import type { ListDependencies, PageRequest, TeacherFilter, TeacherPage } from "
 import { describeTeacherRow, listTeachers } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, formats, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";
+import {
+  type Cell,
+  formatters,
+  type Markup,
+  makeBadge,
+  makeNote,
+  renderIdCell,
+  renderTable,
+} from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
 
@@ -26,13 +34,13 @@ type Column<Row> = readonly [
   cell?: (row: Row) => Cell,
 ];
 
-/** A page of rows. `next` is the registration number or the count of rows before the next page; null on the last page. */
+/** A page of rows. The next page begins after `next`, a registration number or a count of rows; null on the last page. */
 type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
 /** The page to read. `from` is the `next` of the page before, or "" for the first page; `rows` is the page's length. */
 type WantedPage = { readonly from: string; readonly rows: number };
 
-export type Listing<Row> = {
+export type ListDefinition<Row> = {
   /** The list's path in the session's folder. The CSV file's path has `.csv` added. */
   readonly path: string;
   readonly title: string;
@@ -42,12 +50,12 @@ export type Listing<Row> = {
   readonly nothing: string;
   /** The maximum number of rows in the list's CSV file. */
   readonly csvRows: number;
-  /** Reads a page. @param query the filled fields of the filter, from `parseListFilter` */
+  /** Reads a page of rows. @param query the filled fields of the filter, from `parseListFilter` */
   readonly read: (query: Query, page: WantedPage) => Promise<Rows<Row>>;
 };
 
 export function renderListTable<Row>(
-  { title, columns, nothing }: Listing<Row>,
+  { title, columns, nothing }: ListDefinition<Row>,
   rows: readonly Row[],
 ): Markup {
   if (rows.length === 0) return makeNote(nothing);
@@ -57,7 +65,7 @@ export function renderListTable<Row>(
   });
 }
 
-export function renderListFilter<Row>({ path, title, fields }: Listing<Row>, query: Query): Markup {
+export function renderListFilter<Row>({ path, title, fields }: ListDefinition<Row>, query: Query): Markup {
   const control = (name: string, kind: Field[2]) => {
     const value = query[name] ?? "";
     if (typeof kind === "string")
@@ -72,7 +80,11 @@ ${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)
 </form>`;
 }
 
-export function renderPager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+export function renderPager<Row>(
+  { path, csvRows }: ListDefinition<Row>,
+  query: Query,
+  next: string | null,
+): Markup {
   const addressOf = (file: string, of: Query) => {
     const text = new URLSearchParams(of).toString();
     return text === "" ? `.${file}` : `.${file}?${text}`;
@@ -81,11 +93,11 @@ export function renderPager<Row>({ path, csvRows }: Listing<Row>, query: Query, 
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formats.count(csvRows)} rows at most</a></p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${formatters.count(csvRows)} rows at most</a></p>`;
 }
 
 /** Returns the filled fields of a list's filter. @throws TvsError USAGE if a date or a word is wrong */
-export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Query {
+export function parseListFilter<Row>({ fields }: ListDefinition<Row>, given: Query): Query {
   const filled: Record<string, string> = {};
   for (const [name, label, kind] of fields) {
     const value = (given[name] ?? "").trim();
@@ -101,8 +113,8 @@ export function parseListFilter<Row>({ fields }: Listing<Row>, given: Query): Qu
 
 const csvPageRows = 2_000;
 
-/** Makes the stream of a list's CSV file. The first rows are read before it starts, so that a malformed query gets a 400. */
-export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<Row>, query: Query) {
+/** Makes the stream of a list's CSV file. The first rows are read before the stream starts: a malformed query still gets a 400. */
+export async function createCsvStream<Row>({ columns, csvRows, read }: ListDefinition<Row>, query: Query) {
   const first = await read(query, { from: "", rows: csvPageRows });
   async function* pieces() {
     yield stringify([columns.map(([head]) => head)]);
@@ -128,7 +140,7 @@ export async function createCsvStream<Row>({ columns, csvRows, read }: Listing<R
 }
 
 export const rowsPerListPage = 50;
-/** The maximum number of teachers read for a page. A page therefore takes under a second, but is short if few match. */
+/** The maximum number of teachers read for a page. A page therefore takes under a second, but has few rows if few match. */
 const maxTeachersRead = 200_000;
 /** The maximum number of rows that a list of {@link newestFirst} shows, on all pages together. */
 const maxNewest = 2_000;
@@ -141,7 +153,7 @@ function startOfDay(day: string | undefined, { configuration }: ConsoleSources):
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
 
-type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
+type NewestFirst<Row> = Omit<ListDefinition<Row>, "csvRows" | "read"> & {
   /** Reads the newest `limit` rows. `since` is a time in Unix milliseconds; undefined reads rows of any age. */
   readonly find: (
     query: Query,
@@ -149,7 +161,7 @@ type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read"> & {
   ) => Promise<readonly Row[]>;
 };
 
-function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirst<Row>): Listing<Row> {
+function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirst<Row>): ListDefinition<Row> {
   return {
     ...list,
     fields: [...list.fields, ["since", "Since", "date"]],
@@ -166,7 +178,7 @@ function newestFirst<Row>(sources: ConsoleSources, { find, ...list }: NewestFirs
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
 
 export const renderStatusBadge = (status: keyof typeof statusLevels): Cell =>
-  badge(statusLevels[status], status);
+  makeBadge(statusLevels[status], status);
 
 function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
   return [head, (row) => row[name], (row) => renderIdCell(row[name])];
@@ -174,7 +186,7 @@ function idColumn<Name extends string>(head: string, name: Name): Column<Readonl
 
 type DescribedRow = ReturnType<typeof describeTeacherRow>;
 
-export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow> {
+export function defineTeacherList(sources: ConsoleSources): ListDefinition<DescribedRow> {
   return {
     path: "/teachers",
     title: "Teachers",
@@ -201,7 +213,7 @@ export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow
         ({ licenseStatus }) => licenseStatus,
         ({ licenseStatus, active, hidden }) => {
           const marks = [...(active ? [] : ["deactivated"]), ...(hidden ? ["hidden"] : [])];
-          return html`${renderStatusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
+          return html`${renderStatusBadge(licenseStatus)}${marks.map((mark) => html` ${makeBadge("quiet", mark)}`)}`;
         },
       ],
       ["Ends", ({ licenseExpiryDate }) => licenseExpiryDate],
@@ -216,7 +228,7 @@ export function defineTeacherList(sources: ConsoleSources): Listing<DescribedRow
   };
 }
 
-/** Reads a page of teachers as rows of the list. @param find lists or searches the teachers */
+/** Reads a page of teachers as rows of the list. @param find the function that lists or searches the teachers */
 export async function readTeacherRows(
   sources: ConsoleSources,
   { from, rows: limit }: WantedPage,
@@ -235,7 +247,7 @@ export async function readTeacherRows(
 }
 
 /** Defines the list of attestations: which partner received which answer about which teacher. */
-export function defineAttestationList(sources: ConsoleSources): Listing<Attestation> {
+export function defineAttestationList(sources: ConsoleSources): ListDefinition<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
   return newestFirst<Attestation>(sources, {
     path: "/attestations",
@@ -243,7 +255,7 @@ export function defineAttestationList(sources: ConsoleSources): Listing<Attestat
     nothing: "No attestation matches.",
     fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      ["Verified at", ({ issuedAt }) => formats.time(issuedAt * 1_000, timeZone)],
+      ["Verified at", ({ issuedAt }) => formatters.time(issuedAt * 1_000, timeZone)],
       ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
       ["Asked for", ({ reference }) => reference],
@@ -267,9 +279,9 @@ export function defineAttestationList(sources: ConsoleSources): Listing<Attestat
 
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
 
-export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
+export function defineDeliveryList(sources: ConsoleSources): ListDefinition<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
-  const at = (time: number | null) => (time === null ? null : formats.time(time, timeZone));
+  const at = (time: number | null) => (time === null ? null : formatters.time(time, timeZone));
   return newestFirst<Delivery>(sources, {
     path: "/deliveries",
     title: "Webhook deliveries",
@@ -277,7 +289,7 @@ export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
     fields: [["state", "State", deliveryStates], partnerField],
     columns: [
       ["Created", ({ createdAt }) => at(createdAt)],
-      ["State", ({ state }) => state, ({ state }) => badge(deliveryLevels[state], state)],
+      ["State", ({ state }) => state, ({ state }) => makeBadge(deliveryLevels[state], state)],
       ["Partner", ({ partnerId }) => partnerId],
       ["Event", ({ eventType }) => eventType],
       ["Attempts", ({ attempts }) => attempts],
@@ -293,9 +305,9 @@ export function defineDeliveryList(sources: ConsoleSources): Listing<Delivery> {
 }
 
 /** Defines the list of changes to partners, keys and settings. Changes to a teacher's record are on the teacher's page. */
-export function defineChangeList(sources: ConsoleSources): Listing<RecordedChange> {
+export function defineChangeList(sources: ConsoleSources): ListDefinition<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  const now = ({ detail }: RecordedChange) => detail && formats.timesIn(detail, timeZone);
+  const now = ({ detail }: RecordedChange) => detail && formatters.timesIn(detail, timeZone);
   return newestFirst<RecordedChange>(sources, {
     path: "/changes",
     title: "Changes",
@@ -305,7 +317,7 @@ export function defineChangeList(sources: ConsoleSources): Listing<RecordedChang
       ["of", "Subject (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      ["Time", ({ at }) => formats.time(at, timeZone)],
+      ["Time", ({ at }) => formatters.time(at, timeZone)],
       ["By", ({ actor }) => actor],
       idColumn("Subject", "subject"),
       ["Change", ({ action }) => action],

@@ -31,7 +31,7 @@ export function renderTable(label: string, { head, rows, numbersFrom = head.leng
 export const makeNote = (text: string): Markup => html`<p class="none">${text}</p>`;
 
 /** Makes a box with a command that the operator can paste into a terminal. The page's script adds a copy button. */
-export const commandBox = (command: string): Markup =>
+export const makeCommandBox = (command: string): Markup =>
   html`<p class="paste"><code class="command">${command}</code></p>`;
 
 export function renderShareBar(share: number): Markup {
@@ -40,25 +40,25 @@ export function renderShareBar(share: number): Markup {
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
 }
 
-export const badge = (level: "good" | "warn" | "bad" | "quiet", text: string): Markup =>
+export const makeBadge = (level: "good" | "warn" | "bad" | "quiet", text: string): Markup =>
   html`<span class="badge ${level}">${text}</span>`;
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-export const formats = {
+export const formatters = {
   count: (value: number): string => whole.format(value),
   use: ({ used, limit }: { used: number; limit: number }): string =>
-    `${formats.count(used)} of ${formats.count(limit)}`,
-  percent: (share: number): string => `${formats.count(Math.min(999, share * 100))} %`,
+    `${formatters.count(used)} of ${formatters.count(limit)}`,
+  percent: (share: number): string => `${formatters.count(Math.min(999, share * 100))} %`,
   bytes: (value: number): string =>
-    value < 1e9 ? `${formats.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,
+    value < 1e9 ? `${formatters.count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`,
 
   /** Rounds to at most two decimals, or from 10 on to a whole number: 0.04, 3.2, 47, 1,260. */
   figure(value: number | null): string {
     if (value === null || !Number.isFinite(value)) return "–";
     if (value === 0) return "0";
     if (value < 0.995) return value.toFixed(2);
-    return value < 9.95 ? value.toFixed(1) : formats.count(value);
+    return value < 9.95 ? value.toFixed(1) : formatters.count(value);
   },
 
   /** Formats milliseconds since the epoch to the minute, in the service's time zone: 2026-03-01 09:30 WAT. */
@@ -71,5 +71,5 @@ export const formats = {
 
   /** Converts each ISO 8601 time in a text from UTC to the service's time zone. */
   timesIn: (text: string, timeZone: string): string =>
-    text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formats.time(Date.parse(time), timeZone)),
+    text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formatters.time(Date.parse(time), timeZone)),
 };

@@ -15,7 +15,7 @@ import {
   defineChangeList,
   defineDeliveryList,
   defineTeacherList,
-  type Listing,
+  type ListDefinition,
   parseListFilter,
   readTeacherRows,
   renderListFilter,
@@ -46,7 +46,7 @@ export function addRegisterPages(
     });
   }
 
-  function list<Row>(listing: Listing<Row>, before: Markup = html``): void {
+  function list<Row>(listing: ListDefinition<Row>, before: Markup = html``): void {
     const { path, title } = listing;
     page("get", path, title, async (c) => {
       const query = parseListFilter(listing, c.req.query());

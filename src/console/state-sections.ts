@@ -13,7 +13,15 @@ import { describeLicensedCount } from "../domain/status.ts";
 import type { LogFigures } from "../store/evidence/log.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { renderImportsTable } from "./file-pages.ts";
-import { badge, commandBox, formats, type Markup, makeNote, renderShareBar, renderTable } from "./markup.ts";
+import {
+  formatters,
+  type Markup,
+  makeBadge,
+  makeCommandBox,
+  makeNote,
+  renderShareBar,
+  renderTable,
+} from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
@@ -23,24 +31,24 @@ export function renderConcerns(state: ConsoleState): Markup {
   const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
     ({ level, text, command }) =>
-      html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${commandBox(command)}</li>`,
+      html`<li class="${level}"><p>${makeBadge(level, words[level])} ${text}</p>${makeCommandBox(command)}</li>`,
   )}</ul>`;
 }
 
 export function renderQuotas({ readings, commandLine }: ConsoleState): Markup {
   if (readings === null) return makeNote(unread);
   if (readings.quotas.length === 0)
-    return html`${makeNote("No partner is onboarded.")}${commandBox(commandLine("partners add --help"))}`;
+    return html`${makeNote("No partner is onboarded.")}${makeCommandBox(commandLine("partners add --help"))}`;
   const byUse = [...readings.quotas].sort((one, other) => shareOf(other.use.day) - shareOf(one.use.day));
   return renderTable("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
       html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
-        partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
+        partner.disabledAt === null ? "" : html` ${makeBadge("quiet", "disabled")}`
       }`,
-      html`<span class="number">${formats.use(use.minute)}</span>`,
+      html`<span class="number">${formatters.use(use.minute)}</span>`,
       meter(use.minute),
-      html`<span class="number">${formats.use(use.day)}</span>`,
+      html`<span class="number">${formatters.use(use.day)}</span>`,
       meter(use.day),
     ]),
   });
@@ -51,7 +59,7 @@ type Use = QuotaFigures["use"]["day"];
 const shareOf = ({ used, limit }: Use): number => (limit === 0 ? 0 : used / limit);
 
 function meter(use: Use): Markup {
-  const words = use.limit === 0 ? "none" : formats.percent(shareOf(use));
+  const words = use.limit === 0 ? "none" : formatters.percent(shareOf(use));
   return html`<span class="meter">${renderShareBar(shareOf(use))}<span>${words}</span></span>`;
 }
 
@@ -61,13 +69,13 @@ const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromi
 export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
   const rotation = rotationTimes(keys, now);
-  const at = (time: number | null) => (time === null ? "–" : formats.time(time, settings.timeZone));
+  const at = (time: number | null) => (time === null ? "–" : formatters.time(time, settings.timeZone));
   const others = keys.keys
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
   const rows = [keys.active, keys.pending, ...others.slice(0, shownRetired)].map((key) => [
     html`<span class="id">${key.kid}</span>`,
-    badge(keyLevels[key.state], key.state),
+    makeBadge(keyLevels[key.state], key.state),
     at(key.publishedAt),
     at(key.activatedAt),
     at(key.retiredAt),
@@ -76,23 +84,23 @@ export function renderKeys({ snapshot, now, commandLine }: ConsoleState): Markup
     ? "The pending key has been public for a day: it may take over now."
     : `The pending key may take over from ${at(rotation.possibleAt)} on.`;
   const due = rotation.isDue
-    ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
+    ? html`${makeBadge("warn", "due")} since ${at(rotation.dueAt)}`
     : html`due ${at(rotation.dueAt)}, in ${formatDuration(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${renderTable("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
-<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formats.count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
+<p>Rotation ${due}. ${possible}${more > 0 ? ` ${formatters.count(more)} older keys are not shown.` : ""}</p>${makeCommandBox(commandLine("keys rotate"))}`;
 }
 
 export function renderWebhooks(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return makeNote(unread);
   const { endpoints, backlog } = readings;
-  // The deliveries of a removed endpoint are held, not deleted, so the operator must see them too.
+  // A removal that was killed between its two commits leaves deliveries without an endpoint, which the operator must see.
   const orphans = backlog.filter(({ partnerId }) => !endpoints.some((one) => one.partnerId === partnerId));
   if (endpoints.length + orphans.length === 0)
-    return html`${makeNote("No partner has a webhook endpoint.")}${commandBox(commandLine("partners webhook set --help"))}`;
+    return html`${makeNote("No partner has a webhook endpoint.")}${makeCommandBox(commandLine("partners webhook set --help"))}`;
   const backlogOf = (id: string) => backlog.find(({ partnerId }) => partnerId === id);
-  const noEndpoint = badge("quiet", "no endpoint");
+  const noEndpoint = makeBadge("quiet", "no endpoint");
   const rows = [
     ...endpoints.map((one) => endpointRow(one, backlogOf(one.partnerId), state)),
     ...orphans.map((one) => [one.partnerId, "–", noEndpoint, ...backlogCells(one, state), "–"]),
@@ -100,7 +108,7 @@ export function renderWebhooks(state: ConsoleState): Markup {
   return html`${renderTable("Webhook endpoints", {
     head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],
     rows,
-  })}${commandBox(commandLine("webhooks list"))}`;
+  })}${makeCommandBox(commandLine("webhooks list"))}`;
 }
 
 function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefined, state: ConsoleState) {
@@ -113,11 +121,11 @@ function endpointRow(endpoint: EndpointFigures, backlog: PartnerBacklog | undefi
 }
 
 function endpointBadge({ disabledReason, failingSince }: EndpointFigures, now: number): Markup {
-  if (disabledReason === "operator") return badge("quiet", "disabled");
+  if (disabledReason === "operator") return makeBadge("quiet", "disabled");
   if (disabledReason !== null)
-    return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
-  if (failingSince !== null) return badge("warn", `failing for ${formatDuration(now - failingSince)}`);
-  return badge("good", "working");
+    return makeBadge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
+  if (failingSince !== null) return makeBadge("warn", `failing for ${formatDuration(now - failingSince)}`);
+  return makeBadge("good", "working");
 }
 
 function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState): string[] {
@@ -125,7 +133,7 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
   const due = oldestDueAt === null ? "–" : formatDuration(now - oldestDueAt);
-  return [`${formats.count(pending)}${held}`, formats.count(dead), due];
+  return [`${formatters.count(pending)}${held}`, formatters.count(dead), due];
 }
 
 export function renderImports({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
@@ -142,7 +150,7 @@ export function renderEvidenceLog(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return makeNote(unread);
   if (readings.log === null) return makeNote("The log begins when the service has started.");
-  return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
+  return html`${treeTable(readings.log, state)}${makeCommandBox(commandLine("log audit"))}`;
 }
 
 function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
@@ -151,16 +159,16 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${formats.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
+      : `${formatters.time(signedAt, snapshot.settings.timeZone)}, ${formatDuration(now - signedAt)} ago`;
   return renderTable("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
     rows: [
       [
         log.origin,
-        late === null ? badge("good", "covered") : badge("bad", `late by ${formatDuration(late)}`),
+        late === null ? makeBadge("good", "covered") : makeBadge("bad", `late by ${formatDuration(late)}`),
         signed,
-        ...[log.size, log.waiting, log.signedSize].map(formats.count),
+        ...[log.size, log.waiting, log.signedSize].map(formatters.count),
       ],
     ],
   });
@@ -185,7 +193,7 @@ export function findConcerns(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: formats.timesIn(
+      text: formatters.timesIn(
         [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
         timeZone,
       ),
@@ -215,7 +223,7 @@ function checkProcess(state: ConsoleState): Finding[] {
     checks.push(fail("requests were answered with 5xx in the last minute; the log says why"));
   const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
-    const times = deaths === 1 ? "once" : `${formats.count(deaths)} times`;
+    const times = deaths === 1 ? "once" : `${formatters.count(deaths)} times`;
     const found = `a signer thread died ${formatDuration(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and other threads made its signatures. The service's log says why";
     checks.push(warn(found, advice));

@@ -7,7 +7,7 @@ import { estimatePercentileMs } from "../metrics/durations.ts";
 import { type HistoryPoint, historyIntervalMs, maxHistoryPoints } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { formats, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";
+import { formatters, type Markup, makeNote, renderIdCell, renderTable } from "./markup.ts";
 
 export function renderCurrentFigures(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
@@ -17,13 +17,13 @@ export function renderCurrentFigures(state: ConsoleState): Markup {
   const waiting = (readings?.backlog ?? []).reduce((sum, { pending }) => sum + pending, 0);
   const rate = last === undefined ? null : last.publicRate + last.partnerRate + last.otherRate;
   const all: readonly [name: string, value: string, unit: string][] = [
-    ["Requests", formats.figure(rate), "/s"],
-    ["Partner p50 · p99", `${formats.figure(partner.p50)} · ${formats.figure(partner.p99)}`, "ms"],
-    ["Public p50 · p99", `${formats.figure(publicly.p50)} · ${formats.figure(publicly.p99)}`, "ms"],
-    ["Signatures", formats.figure(last?.signatureRate ?? null), "/s"],
-    ["Webhooks waiting", readings === null ? "–" : formats.count(waiting), ""],
-    ["CPU", formats.figure(last?.cpuPercent ?? null), "%"],
-    ["Memory", last === undefined ? "–" : formats.bytes(last.residentBytes), ""],
+    ["Requests", formatters.figure(rate), "/s"],
+    ["Partner p50 · p99", `${formatters.figure(partner.p50)} · ${formatters.figure(partner.p99)}`, "ms"],
+    ["Public p50 · p99", `${formatters.figure(publicly.p50)} · ${formatters.figure(publicly.p99)}`, "ms"],
+    ["Signatures", formatters.figure(last?.signatureRate ?? null), "/s"],
+    ["Webhooks waiting", readings === null ? "–" : formatters.count(waiting), ""],
+    ["CPU", formatters.figure(last?.cpuPercent ?? null), "%"],
+    ["Memory", last === undefined ? "–" : formatters.bytes(last.residentBytes), ""],
     ["Running for", formatDuration(now - startedAt), ""],
   ];
   return html`<dl class="figures">${all.map(
@@ -41,7 +41,7 @@ export function renderAnswerCounts({ totals: { answers } }: ConsoleState): Marku
     const counts = [...licenseStatuses, null].map((status) =>
       sum(own.filter(({ labels }) => status === null || labels.status === status).map(({ value }) => value)),
     );
-    return counts.at(-1) === 0 ? [] : [[operation, ...counts.map(formats.count)]];
+    return counts.at(-1) === 0 ? [] : [[operation, ...counts.map(formatters.count)]];
   });
   return renderTable("Answers by licence status", {
     head: ["Endpoint", ...licenseStatuses, "All"],
@@ -59,7 +59,7 @@ export function renderRequestCounts({ counters, totals: { requests } }: ConsoleS
     for (const { labels, value } of own)
       perStatus.set(Number(labels.status), (perStatus.get(Number(labels.status)) ?? 0) + value);
     const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
-    const latencies = [0.5, 0.99].map((share) => formats.figure(estimatePercentileMs(durations, share)));
+    const latencies = [0.5, 0.99].map((share) => formatters.figure(estimatePercentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
   return renderTable("Requests by route and HTTP status", {
@@ -83,18 +83,18 @@ export function renderRefusedCalls(state: ConsoleState): Markup {
       listed(recent),
       listed(sinceStart),
       renderIdCell(keyId),
-      formats.time(lastAt, timeZone),
+      formatters.time(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
   const shown =
     rows.length === 0
       ? makeNote("No partner call was refused since the service started.")
       : html`${renderTable("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
-${more > 0 ? html`<p>${formats.count(more)} more callers were refused earlier.</p>` : ""}`;
+${more > 0 ? html`<p>${formatters.count(more)} more callers were refused earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}`;
 }
 
-/** Writes how many lookups got 429. On routes that are not for partners, only the limit of IP addresses answers 429. */
+/** Writes how many public lookups got 429. On routes that are not for partners, only the limit of IP addresses answers 429. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
     ({ labels: { route, status } }) =>
@@ -103,21 +103,21 @@ function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const times = sum(limited.map(({ value }) => value));
   return times === 0
     ? html`<p>The limit of IP addresses has refused no public lookup since the start.</p>`
-    : html`<p>The limit of IP addresses has refused ${formats.count(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
+    : html`<p>The limit of IP addresses has refused ${formatters.count(times)} public lookups since the start. Thousands of phones can share the address of a mobile operator: <code>--public-per-minute</code> raises the limit.</p>`;
 }
 
 function listed(counts: ReadonlyMap<string | number, number>): string {
   return counts.size === 0
     ? "–"
-    : [...counts].map(([kind, times]) => `${kind}: ${formats.count(times)}`).join(", ");
+    : [...counts].map(([kind, times]) => `${kind}: ${formatters.count(times)}`).join(", ");
 }
 
-/** Counts the requests whose status is in a class, such as 4xx. If not all are 200, each status has its own count. */
+/** Counts the requests of a class: 2xx and 3xx for `from` 200, 4xx for 400, 5xx for 500. If not all are 200, lists each status. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
   if (own.length === 0) return "0";
-  if (own.length === 1 && own[0]?.[0] === 200) return formats.count(own[0][1]);
+  if (own.length === 1 && own[0]?.[0] === 200) return formatters.count(own[0][1]);
   return listed(new Map(own));
 }
 
@@ -168,10 +168,10 @@ function chartFigure([title, unit, series]: Chart, points: HistoryPoint[], timeZ
   });
   const legend = all.map(
     ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
-<b>${formats.figure(last?.[key] ?? null)}</b></li>`,
+<b>${formatters.figure(last?.[key] ?? null)}</b></li>`,
   );
   return html`<figure class="panel chart">
 <figcaption><h3>${title}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</h3><ul class="legend">${legend}</ul></figcaption>
-<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${formats.figure(top)} at ${formats.time(peak.at, timeZone).slice(11)}`}</span></div>
+<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${formatters.figure(top)} at ${formatters.time(peak.at, timeZone).slice(11)}`}</span></div>
 </figure>`;
 }

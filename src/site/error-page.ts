@@ -6,7 +6,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { HonoEnv } from "../http/context.ts";
 import { acceptsMediaType, createProblemResponse } from "../http/problem.ts";
 import { formatLanguageQuery, type Language, type SiteTexts } from "./language.ts";
-import { type Markup, pathToRoot, sendFreshPage } from "./shell.ts";
+import { type Markup, pathToRoot, sendUncachedPage } from "./shell.ts";
 
 /** Matches the API's paths, but not the pages below them. On a matching path, even a browser gets a failure as JSON. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
@@ -17,7 +17,7 @@ export function acceptsHtml(c: Context): boolean {
 
 type Words = SiteTexts["failures"][500];
 
-/** Finds the texts for an HTTP status. A 4xx status without texts has the texts of 405, a 5xx status the texts of 500. */
+/** Finds the texts for an HTTP status. A 4xx status without its own texts gets the texts of 405, a 5xx status the texts of 500. */
 function wordsFor(status: number, { failures }: SiteTexts): Words {
   const own = (failures as Readonly<Record<number, Words>>)[status];
   return own ?? (status < 500 ? failures[405] : failures[500]);
@@ -46,7 +46,7 @@ export function sendFailureResponse(error: Error, c: Context<HonoEnv>): Response
   if (!acceptsHtml(c) || apiPath.test(path)) return response;
   const status = response.status as ContentfulStatusCode;
   const { requestId } = c.get("trace");
-  return sendFreshPage(c, { path, status }, (language) => {
+  return sendUncachedPage(c, { path, status }, (language) => {
     const main = failureMain(language, { status, requestId, top: pathToRoot(path) });
     return { title: wordsFor(status, language.texts).title, main };
   });

@@ -24,7 +24,7 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
 /** The examples of data/examples, which .ci/bundles.ts bundles. The first language is the default. */
 export const codeLanguages = languages as unknown as readonly [CodeLanguage, ...CodeLanguage[]];
 
-export type GuideValues = {
+export type StepValues = {
   /** The service's public URL, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
@@ -64,7 +64,7 @@ export type GuideStep =
   | `verify-${"tvs" | "library"}`
   | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
-/** Lists the parts of getting-started.sh for some steps (decision D14.2). Any other step is the part with the step's name. */
+/** The parts of getting-started.sh that make up a step (decision D14.2). A step without an entry has the part of its own name. */
 const scriptPartsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, readonly string[]>> => ({
   ask: ["fetch", "ask"],
   verify: ["fetch", "verify"],
@@ -77,10 +77,7 @@ const scriptPartsOf = ({ isServer }: CodeLanguage): Partial<Record<GuideStep, re
 });
 
 /** Makes a step's commands, which can use variables of earlier steps, because readers paste all steps into one shell. */
-export function formatStepCommands(
-  step: GuideStep,
-  { issuer, apiKey, partnerId, code }: GuideValues,
-): string {
+export function formatStepCommands(step: GuideStep, { issuer, apiKey, partnerId, code }: StepValues): string {
   if (step === "prepare") return code.prepare ?? "";
   const { file } = code[exampleKinds.find((kind) => kind === step) ?? "receive"];
   const values: Readonly<Record<string, unknown>> = {

@@ -9,16 +9,13 @@ import { demoPartnerForCaller } from "../http/local-caller.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind } from "./getting-started-steps.ts";
 import { formatLanguageQuery, type Language } from "./language.ts";
-import { type Markup, sendCachedPage, sendFreshPage, styleCspSource } from "./shell.ts";
+import { type Markup, sendCachedPage, sendUncachedPage, styleCspSource } from "./shell.ts";
 import { loadSentences } from "./texts/sentences.ts";
 
 /** The page's sentences, in English only. The sentences contain HTML, which `raw` inserts unescaped. */
 const texts = loadSentences(written);
 
-/**
- * Sends the page that leads partners from an API key to production (decisions D2.7, D14.2). The page's commands call this
- * server. The page's programs are in the language that the query `?code=` names.
- */
+/** Sends the page that leads partners from an API key to production (D2.7, D14.2), with programs in the language of `?code=`. */
 export const sendGettingStarted: PageHandler = (c) => {
   const { service, options } = c.get("parts");
   const sandbox = service.keyKind === "test";
@@ -49,7 +46,7 @@ export const sendGettingStarted: PageHandler = (c) => {
     styles: ["getting-started/page.css"],
   });
   // A page with the demo key is not cached, because only this caller may see the key.
-  if (demo !== null) return sendFreshPage(c, about, page);
+  if (demo !== null) return sendUncachedPage(c, about, page);
   // Browsers do not keep the page, because it contains the issuer's URL, which the operator can change at any time.
   return sendCachedPage(c, { ...about, name: code.id, cacheControl: "no-store" }, page);
 };
@@ -79,10 +76,10 @@ const exampleFiles = new Map(
 export const sendExampleFile: PageHandler = (c) =>
   exampleFiles.get(`${c.req.param("language")}/${c.req.param("file")}`)?.(c) ?? c.notFound();
 
-const operatorOf = ({ hasContact }: steps.GuideValues) =>
+const operatorOf = ({ hasContact }: steps.StepValues) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
-function keyStateOf({ offered, sandbox }: steps.GuideValues): keyof typeof texts.keyHere {
+function keyStateOf({ offered, sandbox }: steps.StepValues): keyof typeof texts.keyHere {
   if (offered) return "offered";
   return sandbox ? "sandbox" : "live";
 }
@@ -96,7 +93,7 @@ function renderListing(
 `;
 }
 
-function renderCommands(step: steps.GuideStep, at: steps.GuideValues): Markup {
+function renderCommands(step: steps.GuideStep, at: steps.StepValues): Markup {
   const text = steps.formatStepCommands(step, at);
   return renderListing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
@@ -105,7 +102,7 @@ function renderCommands(step: steps.GuideStep, at: steps.GuideValues): Markup {
   });
 }
 
-function renderExample(kind: ExampleKind, at: steps.GuideValues): Markup {
+function renderExample(kind: ExampleKind, at: steps.StepValues): Markup {
   const one = at.code[kind];
   return html`${renderCommands(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
@@ -113,7 +110,7 @@ ${renderListing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</cod
 </details>`;
 }
 
-function renderGuide(at: steps.GuideValues): Markup {
+function renderGuide(at: steps.StepValues): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -134,7 +131,7 @@ ${sections[id as keyof typeof sections](at)}
 </div>`;
 }
 
-function codeChoice(at: steps.GuideValues): Markup {
+function codeChoice(at: steps.StepValues): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -145,7 +142,7 @@ ${codeLanguages.map(
 }
 
 /** Makes the buttons that call the API with the demo key. The page's script enables them. */
-function tryPlace(at: steps.GuideValues): Markup {
+function tryPlace(at: steps.StepValues): Markup {
   const { tryIt, commands } = texts;
   return html`<section class="try" id="try" aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
@@ -160,7 +157,7 @@ function tryPlace(at: steps.GuideValues): Markup {
 </section>`;
 }
 
-const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.GuideValues) => Markup>> = {
+const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.StepValues) => Markup>> = {
   key: (
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
@@ -204,7 +201,7 @@ ${raw(texts.webhookRules(at.query))}`,
 };
 
 /** Explains deliveries from the sandbox. Shell commands cannot receive a delivery, so the page suggests another language. */
-function sandboxDelivery(at: steps.GuideValues): Markup {
+function sandboxDelivery(at: steps.StepValues): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
 ${isServer ? renderCommands("sandbox-delivery", at) : ""}`;

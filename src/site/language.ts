@@ -17,7 +17,7 @@ const fallback = "en";
 export type Language = {
   readonly tag: string;
   readonly texts: SiteTexts;
-  /** True if the page's URL has `?lang=`; links on the page then repeat it. */
+  /** True if the page's URL has `?lang=` with this language. The links on the page then repeat `?lang=`. */
   readonly asked?: boolean;
 };
 

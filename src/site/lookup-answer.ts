@@ -289,7 +289,7 @@ function shareLink({ answer, asked, texts }: Answered): Markup {
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
 }
 
-/** The formats by locale and time zone, kept because making an `Intl.DateTimeFormat` is slow. */
+/** A cache of time formats by locale and time zone, because making an `Intl.DateTimeFormat` is slow. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 const toSecond = {

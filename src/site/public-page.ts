@@ -17,13 +17,13 @@ import {
   renderLookupForm,
   renderLookupFormPage,
 } from "./lookup-answer.ts";
-import { type CspDirectives, type SitePage, sendFreshPage } from "./shell.ts";
+import { type CspDirectives, type SitePage, sendUncachedPage } from "./shell.ts";
 
 type PageContext = Context<HonoEnv>;
 type Lookup = SiteTexts["lookup"];
 type Part = (texts: SiteTexts) => Pick<SitePage, "title" | "description" | "main">;
 
-/** Sends the form, or the answer to a link (decision D8.1). Answers and rate limit are those of `/teacher/verify-license`. */
+/** Sends the form, or the answer to a lookup link (decision D8.1), with the rate limit of `/teacher/verify-license`. */
 export const sendLookupPage = orFailurePage((c) => {
   const { regNo, tId } = c.req.query();
   if (regNo !== undefined) return answerLink(c, regNo, "regNo");
@@ -65,7 +65,7 @@ function answerLink(c: PageContext, text: string, expected: SearchTermKind) {
   return answer(c, () => asked);
 }
 
-/** Looks a term up and sends the answer. A lookup is counted before `read` runs, so that a refused caller costs little. */
+/** Looks a term up and sends the answer. The rate limit counts the lookup before `read` runs, so a refused caller costs little. */
 async function answer(c: PageContext, read: () => ParsedSearchTerm | Promise<ParsedSearchTerm>) {
   const { service, limit } = c.get("parts");
   const caller = limit(c);
@@ -90,7 +90,7 @@ async function answer(c: PageContext, read: () => ParsedSearchTerm | Promise<Par
 
 function send(c: PageContext, status: number, part: Part, cspDirectives?: CspDirectives) {
   const about = { path: "/", status: status as ContentfulStatusCode, cspDirectives };
-  return sendFreshPage(c, about, ({ texts }) => part(texts));
+  return sendUncachedPage(c, about, ({ texts }) => part(texts));
 }
 
 function refuse(c: PageContext, status: 400 | 413 | 415, problem: (texts: Lookup) => string, term = "") {

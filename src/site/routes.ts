@@ -39,8 +39,8 @@ export const pageRoutes = new Hono<HonoEnv>()
 const script = (load: Parameters<typeof serveFile>[1]) => serveFile("text/javascript", load);
 
 /**
- * The text of robots.txt for a live service and for a sandbox (`test`), which excludes crawlers from every URL. A live service
- * excludes crawlers from the API only: a crawler must load an answer's page to find `noindex` in it.
+ * The text of robots.txt. A sandbox (`test`) excludes crawlers from every URL. A live service excludes crawlers from the public
+ * lookup's JSON and the evidence log, but not from pages: a crawler must load a page to find `noindex` in it.
  */
 const robots = {
   live: "User-agent: *\nDisallow: /teacher/\nDisallow: /v1/inter-agency/log/\n",

@@ -75,7 +75,7 @@ export type SitePage = {
   readonly languages?: boolean;
   /** Relative URLs of JavaScript modules. */
   readonly scripts?: readonly string[];
-  /** Relative URLs of further style sheets; the common one is inline. */
+  /** Relative URLs of further style sheets. The common style sheet is inline. */
   readonly styles?: readonly string[];
 };
 
@@ -86,7 +86,7 @@ export const styleCspSource = `'sha256-${createHash("sha256").update(style).dige
 
 export type CspDirectives = Readonly<Record<string, readonly string[]>>;
 
-/** Makes a policy that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */
+/** Makes a CSP that allows only this service's styles, images and forms. `cspDirectives` adds or replaces directives. */
 function contentSecurityPolicy(cspDirectives: CspDirectives): string {
   const directives: CspDirectives = {
     "default-src": ["'none'"],
@@ -101,8 +101,8 @@ function contentSecurityPolicy(cspDirectives: CspDirectives): string {
   return written.join("; ");
 }
 
-/** The policy of a page whose scripts and styles are all files of this service, and never inline. */
-export const ownFilesCsp = contentSecurityPolicy({
+/** The Content-Security-Policy of pages whose scripts and styles are all files of this service, and never inline. */
+export const cspWithoutInline = contentSecurityPolicy({
   "script-src": ["'self'"],
   "style-src": ["'self'"],
   "img-src": ["'self'", "data:"],
@@ -125,7 +125,7 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** More folders than any page's path has. Without this limit, a URL of thousands of slashes would lengthen every link. */
+/** The maximum number of `../` in a link. Without a maximum, a URL of thousands of slashes would lengthen every link. */
 const maxFolders = 16;
 
 /** Makes the relative path from a page to the site's root: `../../` for `/v1/a/b`. */
@@ -229,7 +229,7 @@ function beginPage(c: Context<HonoEnv>, { path, cspDirectives }: About) {
 }
 
 /** Makes a page for this request and sends it with `no-store`. */
-export async function sendFreshPage(
+export async function sendUncachedPage(
   c: Context<HonoEnv>,
   { status = 200, ...about }: About & { readonly status?: ContentfulStatusCode },
   part: (language: Language, settings: Settings) => Part,

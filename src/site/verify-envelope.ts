@@ -11,7 +11,7 @@ type FormTexts = SiteTexts["envelopeForm"];
 /** A file whose name contains a digest of its content, so that browsers may cache it for a year. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
 
-/** Makes the page's CSP directives. With pasted keys, the browser refuses every request. No form may be sent to a server. */
+/** Makes the page's CSP directives. With pasted keys, the browser refuses every request. No form can be sent to a server. */
 function cspDirectivesOf(pasted: boolean): CspDirectives {
   return {
     "script-src": ["'self'"],
@@ -58,7 +58,7 @@ type EnvelopeForm = {
 
 const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
-/** Makes the page's main part. The script unhides `#tool`. A result is above the form, so that the reader sees it first. */
+/** Makes the page's main part. The script unhides `#tool`. A result is above the form, so that the user sees it first. */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, script, integrity } = form;
   const { needsScript } = texts;
@@ -155,10 +155,7 @@ ${hint === null ? "" : html`<p class="hint" id="${id}-hint">${hint}</p>`}
 ${control}</div>`;
 }
 
-/**
- * Sends the page that verifies an envelope in the browser and never uploads the envelope (decision D8.2). The page fetches
- * the keys from this service. With `?keys=pasted`, the user pastes the keys and the browser refuses every request.
- */
+/** Sends the page that verifies envelopes in the browser (decision D8.2). With `?keys=pasted`, the user pastes the keys. */
 export const sendVerifyPage: PageHandler = (c) => {
   const pasted = c.req.query("keys") === "pasted";
   const about = {

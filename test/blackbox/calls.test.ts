@@ -14,14 +14,14 @@ const logged = () => readFileSync(join(world.dataDir, "access.log"), "utf8");
 const idOf = (response: Response) => response.headers.get("X-Request-Id") ?? "";
 const question = { regNo: teachers.valid.reg_no };
 
-test("a service that stops writes all of its access log first", async () => {
+test("a stopping service writes every line of its access log before it ends", async () => {
   const answers = await Promise.all(Array.from({ length: 200 }, () => partner.check(question)));
   await world.restart();
   const lines = logged();
   expect(answers.filter((answer) => !lines.includes(idOf(answer)))).toEqual([]);
 });
 
-test("the access log keeps the lines from before a kill, and continues after them", async () => {
+test("the access log keeps its lines when the service is killed, and the next service adds lines after them", async () => {
   const before = idOf(await partner.check(question));
   await until(() => logged().includes(before));
   await world.restart({ kill: true });
@@ -30,7 +30,7 @@ test("the access log keeps the lines from before a kill, and continues after the
   expect(logged()).toContain(before);
 });
 
-test("the request id of a call finds its attestations: of one answer, or of each item of a batch", async () => {
+test("a search for a call's request id finds the attestation of the answer, or of each item of a batch", async () => {
   const item = { identifier: question, purpose: "GENERAL_PUBLIC_VERIFICATION" };
   const calls = [await partner.check(question), await partner.post("/batch", { items: [item, item] })];
   const shown = await Promise.all(

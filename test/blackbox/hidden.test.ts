@@ -66,7 +66,7 @@ async function statusOf(partner: Partner, tId: string): Promise<() => Promise<nu
     getListFromStatusListJWT(await (await world.get(new URL(uri).pathname)).text()).getStatus(idx);
 }
 
-test("the served status list shows a revoked and a deactivated teacher as withdrawn, and no other", async () => {
+test("the served status list shows a revoked and a deactivated teacher as withdrawn, and no other teacher", async () => {
   const partner = await world.partner();
   const bits = await Promise.all(["1000001", "1000002", "1000003"].map((tId) => statusOf(partner, tId)));
   const read = () => Promise.all(bits.map((bit) => bit()));

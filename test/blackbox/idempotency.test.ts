@@ -59,7 +59,7 @@ test("twenty simultaneous copies of a batch with one idempotency key run the bat
   expect(await attestedBy(caller)).toBe(50);
 });
 
-test("a replay after kill -9 has the same bytes, although the record and the signing key have changed", async () => {
+test("a replay after kill -9 has the bytes of the first answer, even after a change of the record and of the signing key", async () => {
   const row = { ...teachers.valid, reg_no: "ED/PT/2021/00001", t_id: "", nin: "", email: "", phone: "" };
   await world.importRows([row]);
   const ofRecord = { identifier: { regNo: row.reg_no }, purpose };

@@ -69,7 +69,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
   afterAll(() => cluster?.close());
 
-  test("another node takes over the lead and the deliveries of a killed leader as soon as its lease has ended", async () => {
+  test("another node takes over the lead and the deliveries of a killed leader as soon as the killed leader's lease has ended", async () => {
     const answer = (_: unknown, count: number) => (count === 1 ? null : { status: 204 });
     await withEndpoint(answer, async ({ url, received }) => {
       const partner = await addPartner();
@@ -110,7 +110,7 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
 });
 
 test.skipIf(noServer !== undefined)(
-  "a node with a master key is refused on an empty libSQL server, because the database is empty",
+  "a node whose folder has a master key is refused on an empty libSQL server",
   () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();

@@ -10,7 +10,7 @@ async function answerOf(response: Response) {
   return { status: response.status, code: response.headers.get("X-Error-Code"), body };
 }
 
-test("a partner reads its terms, events and deliveries, and sends a delivery again, also after a kill", async () => {
+test("a partner reads its terms, events and deliveries, and sends a delivery again, also after the service was killed", async () => {
   const { id, get, post } = await world.partner({ perMinute: 1_000 });
   const read = async (path: string) => answerOf(await get(path));
   const send = async (path: string, body: object) => answerOf(await post(path, body));

@@ -25,37 +25,39 @@ async function statusOf(url: string, { idx, uri }: { idx: number; uri: string })
 test.each([
   ["over the database", true],
   ["without the lost database and its pinned checkpoint", false],
-])("no new teacher gets the status index of a lost one after a restore of an old backup %s", (_, isThere) =>
-  withStoppedWorld({ args }, async (world, partner) => {
-    const { dataDir } = world;
-    const backup = join(dataDir, "..", "backup.db");
-    await world.importRows([row(1), row(2)]);
-    const [kept, undone, lost] = await world.serving(async () => {
-      const known = [await claimOf(partner, 1), await claimOf(partner, 2)] as const;
-      await world.tvsJson("backup", backup);
-      await world.importRows([row(3)]);
-      await world.tvsJson("teachers", "revoke", "2", "--reason", "x");
-      const claims = [...known, await claimOf(partner, 3)] as const;
-      await world.tvsJson("log", "checkpoint");
-      return claims;
-    });
-    if (!isThere)
-      for (const name of await readdir(dataDir))
-        if (name !== "master.key") await rm(join(dataDir, name), { recursive: true });
-    await world.tvsJson("restore", backup, "--force", "--yes");
-    // An extract is imported before the service starts.
-    await world.importRows([row(9)]);
-    await world.serving(async ({ url }) => {
-      const claim = await claimOf(partner, 9);
-      expect(claim.uri).not.toBe(lost.uri);
-      const found = [kept, undone, lost, claim].map((one) => statusOf(url, one));
-      expect(await Promise.all(found)).toEqual([0, 0, 1, 0]);
-      expect([await claimOf(partner, 1), await claimOf(partner, 2)]).toEqual([kept, undone]);
-      expect(await readJson<object>(await partner.get("/status"))).toEqual({
-        status_lists: [lost.uri, claim.uri],
+])(
+  "no new teacher gets the status index of a lost teacher after a restore of an old backup %s",
+  (_, isThere) =>
+    withStoppedWorld({ args }, async (world, partner) => {
+      const { dataDir } = world;
+      const backup = join(dataDir, "..", "backup.db");
+      await world.importRows([row(1), row(2)]);
+      const [kept, undone, lost] = await world.serving(async () => {
+        const known = [await claimOf(partner, 1), await claimOf(partner, 2)] as const;
+        await world.tvsJson("backup", backup);
+        await world.importRows([row(3)]);
+        await world.tvsJson("teachers", "revoke", "2", "--reason", "x");
+        const claims = [...known, await claimOf(partner, 3)] as const;
+        await world.tvsJson("log", "checkpoint");
+        return claims;
       });
-    });
-  }),
+      if (!isThere)
+        for (const name of await readdir(dataDir))
+          if (name !== "master.key") await rm(join(dataDir, name), { recursive: true });
+      await world.tvsJson("restore", backup, "--force", "--yes");
+      // An extract is imported before the service starts.
+      await world.importRows([row(9)]);
+      await world.serving(async ({ url }) => {
+        const claim = await claimOf(partner, 9);
+        expect(claim.uri).not.toBe(lost.uri);
+        const found = [kept, undone, lost, claim].map((one) => statusOf(url, one));
+        expect(await Promise.all(found)).toEqual([0, 0, 1, 0]);
+        expect([await claimOf(partner, 1), await claimOf(partner, 2)]).toEqual([kept, undone]);
+        expect(await readJson<object>(await partner.get("/status"))).toEqual({
+          status_lists: [lost.uri, claim.uri],
+        });
+      });
+    }),
 );
 
 test("a register on an old copy of its database refuses imports until the operator accepts the loss", () =>

@@ -32,7 +32,7 @@ test("tvs verify exits with 2 and one line if a setting is missing", async () =>
   await expectRefusal(refused, 2, /^tvs verify: the issuer is not known/);
 });
 
-test("a command keeps its exit code if nobody reads its output", () =>
+test("a command whose output nobody reads exits with the same code as a command whose output is read", () =>
   withTempDir(async (dataDir) => {
     await makeRegister(dataDir);
     expect(await codeUnread("attestations", "check", input("valid.json"), "--data", dataDir)).toBe(1);

@@ -3,8 +3,8 @@ import {
   checkConsoleLinkToken,
   consoleLinkLifeMs,
   createConsoleLink,
-  formatConsoleLocation,
-  parseConsoleLocation,
+  formatConsoleFile,
+  parseConsoleFile,
 } from "../../src/console/access.ts";
 import { deriveSecrets, generateMasterKey } from "../../src/domain/secrets.ts";
 
@@ -49,14 +49,14 @@ test("a console link with a later expiry time, another MAC or a malformed token 
   expect(others.map((one) => verdictOf(one))).toEqual(others.map(() => "unknown"));
 });
 
-test("parseConsoleLocation reads what formatConsoleLocation wrote", () => {
+test("parseConsoleFile reads what formatConsoleFile wrote", () => {
   const written = { port: 9464, id: "01890000-0000-7000-8000-000000000001" };
-  expect(parseConsoleLocation(formatConsoleLocation(written))).toEqual(written);
+  expect(parseConsoleFile(formatConsoleFile(written))).toEqual(written);
 });
 
 test.each([[null], [""], ["9464"], ["9464 x\n"]])(
-  "parseConsoleLocation refuses the file content %p and names the command that helps",
+  "parseConsoleFile refuses the file content %p and names the command that helps",
   (text) => {
-    expect(() => parseConsoleLocation(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
+    expect(() => parseConsoleFile(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
   },
 );

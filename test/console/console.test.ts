@@ -132,7 +132,7 @@ test("the console's live data has every section of the page, with a line for eac
   );
 });
 
-test("the console is compressed for a browser that accepts gzip", async () => {
+test("the console's page is compressed for a browser that accepts gzip", async () => {
   const { home, cookie } = await world.signIn();
   const { headers } = await world.call(home, { headers: { Cookie: cookie, "Accept-Encoding": "gzip" } });
   expect(headers["content-encoding"]).toBe("gzip");

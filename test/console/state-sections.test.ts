@@ -33,7 +33,7 @@ test("the console lists no concern if the service is healthy", () => {
   expect(concerns()).toEqual([]);
 });
 
-test("the console lists the worst concern first, and each concern with a command for this service's data folder", () => {
+test("the console lists the worst concern first, and shows for each concern a command with this service's data folder", () => {
   expect(everything().map(({ level, text }) => `${level}: ${text}`)).toEqual([
     "bad: This machine's clock is 31 s ahead of the database's. Set the clock that is wrong (timedatectl, chronyc tracking); until then nothing is signed here, and commands are refused.",
     "bad: The database does not answer; the figures below are 0 s old.",

@@ -63,7 +63,7 @@ if (!isFailing)
   );
 
 if (isFailing)
-  test("(child process) each command is killed, and its disk fails, at some of its writes", () =>
+  test("(run in a child process) each command is killed, or its disk fails, at some of its writes", () =>
     withTempDir(async (folder) => {
       const acts = await makeChangingCommands(folder);
       const draw = seededNumbers(seed);

@@ -5,7 +5,7 @@ import { listenOnConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { consoleFilePathOf, readCommandConfig } from "../../src/config.ts";
-import { createConsoleLink, parseConsoleLocation } from "../../src/console/access.ts";
+import { createConsoleLink, parseConsoleFile } from "../../src/console/access.ts";
 import { importIntoRegister } from "../../src/domain/import/import.ts";
 import { sendToApp } from "./answer.ts";
 import { aClock } from "./clock.ts";
@@ -37,7 +37,7 @@ export async function openTestConsole() {
 
   /** Makes a link, as `tvs console` prints it. */
   async function newLink(): Promise<string> {
-    const location = parseConsoleLocation(readFileSync(consoleFilePathOf(config), "utf8"));
+    const location = parseConsoleFile(readFileSync(consoleFilePathOf(config), "utf8"));
     return createConsoleLink(operator.secrets, location, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });

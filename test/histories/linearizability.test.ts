@@ -30,7 +30,7 @@ function recorded(...calls: Timed[]): RecordedCall<Call>[] {
     return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
   });
 }
-test("the linearizability checker returns the longest valid order, and the calls that cannot follow it", () => {
+test("the linearizability checker returns the longest valid order of calls, and the calls that cannot follow that order", () => {
   const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
   expect(checkLinearizability(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
 });
@@ -46,7 +46,7 @@ function isExplainedBySomeOrder(history: readonly RecordedCall<Call>[], state = 
   });
 }
 
-test("the linearizability checker agrees with a search through all orders", () => {
+test("the linearizability checker agrees with a search through all orders of the calls", () => {
   const value = fc.integer({ min: 0, max: 2 });
   const call: fc.Arbitrary<Call> = fc.oneof(
     fc.record({ write: value }),

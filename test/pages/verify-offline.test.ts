@@ -97,7 +97,7 @@ test("the envelope page offline decides nothing if its status list is eight days
   await tab.page.close();
 });
 
-test("the envelope page online uses the newest status list, not its stored one", async () => {
+test("the envelope page online uses the service's newest status list, not the stored status list", async () => {
   await visit();
   const { page } = await openPage();
   const packOf = async () => (await fetch(`${site.url}/v1/inter-agency/offline-pack`)).text();

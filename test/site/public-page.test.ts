@@ -125,7 +125,7 @@ test("the public page links to the API's photo without loading it, and escapes t
   expect(await answer.json()).toMatchObject({ teacher: { photoUrl: "https://photos.example/888.jpg" } });
 });
 
-test("the public page never repeats a personal number, and has no link with one", async () => {
+test("the public page never shows a personal number, in its text or in a link", async () => {
   const html = await (await ask(knownTeacher.nin)).text();
   expect(html).not.toContain(knownTeacher.nin);
   expect(html).toContain(`href="./?tId=${knownTeacher.tId}"`);
@@ -141,7 +141,7 @@ test("the public page never repeats a personal number, and has no link with one"
   expect(address).not.toContain("nobody@example.org");
 });
 
-test("a lookup link shows the same page as the form, and is refused with a personal number", async () => {
+test("a lookup link shows the same page as the form, and a link with a personal number is refused", async () => {
   const html = await (await ask(knownTeacher.regNo)).text();
   const link = /href="\.(\/\?regNo=[^"]+)"/.exec(html)?.[1] ?? "";
   const again = await world.call(link);
@@ -164,7 +164,7 @@ test("a lookup link shows the same page as the form, and is refused with a perso
 
 const [, year = ""] = knownTeacher.regNo.split("/");
 
-test("the public page suggests the registration number that a mistyped one probably means, and the API does not", async () => {
+test("the public page suggests the registration number that a mistyped number probably means, and the API suggests nothing", async () => {
   const typed = knownTeacher.regNo.replace(year, year.replace("0", "O"));
   const html = await (await ask(typed)).text();
   expect(verdictIn(html)).toBe(lookup.nobody);

@@ -149,7 +149,7 @@ test("the answer about a person and the error page forbid search engines to inde
   }
 });
 
-test("security.txt names the site's contact for half a year, and gets 404 without a contact", async () => {
+test("security.txt names the site's contact and expires after half a year, and is a 404 without a contact", async () => {
   const path = "/.well-known/security.txt";
   await remember(council);
   const response = await world.call(path);
@@ -170,7 +170,7 @@ test("security.txt names the site's contact for half a year, and gets 404 withou
   await remember(defaultSite);
 });
 
-test("robots.txt asks crawlers to skip the API's lookup", async () => {
+test("robots.txt of a live service excludes crawlers from the API's lookup", async () => {
   expect(await (await world.call("/robots.txt")).text()).toContain("Disallow: /teacher/");
 });
 

@@ -1,6 +1,6 @@
 /**
  * Loads the sentences of data/texts, which translators edit. A key such as `daysLeft(days)` names the parameters of its sentence,
- * and the sentence contains `{days}`. A sentence can have a form for each value of its first parameter, and `other` for the rest.
+ * which contains `{days}`. A sentence can have a form for each value of its first parameter, and `other` for further values.
  */
 
 type Value = string | number | boolean;

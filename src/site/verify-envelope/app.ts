@@ -1,7 +1,7 @@
 /** The page's script: the form and its actions. The browser verifies, and uploads nothing. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { checkEnvelopes, type ItemCheck } from "./check.ts";
+import { type CheckedItem, checkEnvelopes } from "./check.ts";
 import type { InputProof, InputText, VerifyInput } from "./files.ts";
 import { checkTextSize, isProofText, listenForFiles, readInputFiles } from "./files.ts";
 import { loadKeys, loadLogKeys } from "./keys.ts";
@@ -29,7 +29,7 @@ const maxShown = 200;
 const proof = proofField();
 const view = createPageView();
 
-/** The last verified input; null before the first. If the reader then adds a proof, this input is verified again. */
+/** The last verified input; null before the first input. If the user then adds a proof, this input is verified again. */
 let last: readonly InputText[] | null = null;
 
 /** The number of the check that started last. An earlier check that ends later does not show its outcome. */
@@ -75,12 +75,12 @@ function showPrinted(made: HTMLElement, name: string, back: () => PageContent): 
 }
 
 /** Marks the page if the keys were pasted or the issuer is another service: the service's header is then not printed. */
-function markForeign({ verification }: ItemCheck): void {
+function markForeign({ verification }: CheckedItem): void {
   document.body.classList.toggle("foreign", verification.issuer !== ownIssuer);
 }
 
-/** Makes the button that prints a genuine answer or statement; null if the envelope is neither. */
-function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement | null {
+/** Makes the button that prints a genuine answer or statement; null if the envelope is not genuine. */
+function printButton(checked: CheckedItem, back: () => PageContent): HTMLElement | null {
   const { verification, statement, jws } = checked;
   const { valid, result, verificationId } = verification;
   const day = (verification.verifiedAt ?? "").slice(0, 10);
@@ -102,7 +102,7 @@ function printButton(checked: ItemCheck, back: () => PageContent): HTMLElement |
   });
 }
 
-async function checkWith(proof: InputProof | null, given: readonly InputText[]): Promise<ItemCheck[]> {
+async function checkWith(proof: InputProof | null, given: readonly InputText[]): Promise<CheckedItem[]> {
   const expected = {
     issuer: requireElement("issuer", HTMLInputElement).value.trim(),
     audience: requireElement("audience", HTMLInputElement).value.trim(),
@@ -110,7 +110,7 @@ async function checkWith(proof: InputProof | null, given: readonly InputText[]):
   const trusted = await loadKeys();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await loadLogKeys() });
   const options = { expected, ...trusted, proof: opened };
-  const all: ItemCheck[] = [];
+  const all: CheckedItem[] = [];
   for (const one of given) {
     for await (const checked of checkEnvelopes(one, options)) {
       all.push(checked);
@@ -120,11 +120,11 @@ async function checkWith(proof: InputProof | null, given: readonly InputText[]):
   return all;
 }
 
-function isOfAnother({ verification }: ItemCheck): boolean {
+function isOfAnother({ verification }: CheckedItem): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
-async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
+async function outcomeOfMany(all: readonly CheckedItem[]): Promise<PageContent> {
   // The proof belongs to one envelope. The other envelopes are verified without a proof.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
   const list = makeOutcomeList(await Promise.all(alone), actionsAfter());
@@ -137,7 +137,7 @@ async function outcomeOfMany(all: readonly ItemCheck[]): Promise<PageContent> {
 }
 
 /** Makes the button that verifies without a refused proof, because the envelope may be good; null if no proof was refused. */
-function withoutProofButton({ verification }: ItemCheck): HTMLElement | null {
+function withoutProofButton({ verification }: CheckedItem): HTMLElement | null {
   if (!isProofRefused(verification)) return null;
   return makeActionButton(texts.log.without, () => {
     proof.take(null);
@@ -153,7 +153,7 @@ async function checkAgain(given: readonly InputText[]): Promise<PageContent> {
   return second === undefined ? resultOf(first) : outcomeOfMany(all);
 }
 
-function resultOf(checked: ItemCheck): PageContent {
+function resultOf(checked: CheckedItem): PageContent {
   const print = printButton(checked, () => resultOf(checked));
   const actions = actionsAfter(withoutProofButton(checked), print);
   return { kind: "result", parts: [makeOutcome(checked, actions)] };
@@ -179,7 +179,7 @@ function pasted(): InputText[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** Verifies the pasted envelope. Without one, verifies the last input again with the form's proof and issuer. */
+/** Verifies the pasted envelope. If the field is empty, verifies the last input again with the form's proof and issuer. */
 async function checkForm(): Promise<PageContent> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
@@ -215,7 +215,7 @@ function readAddress(): void {
   });
 }
 
-/** Stores the page and its keys on this device, for use without a network. If all are stored, the page says so. */
+/** Stores the page and its keys on this device, for use without a network. If the browser stored all files, the page says so. */
 async function showKept(): Promise<void> {
   if (keySource === "pasted") return;
   const isKept = await keepOnDevice();
@@ -233,7 +233,7 @@ function start(): void {
   requireElement("tool", HTMLElement).hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
-  // If the keys cannot be fetched, the next check says why.
+  // An error is ignored here. If the keys cannot be fetched, the next check says why.
   showKept().catch(() => undefined);
 }
 

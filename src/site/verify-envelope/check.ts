@@ -16,16 +16,16 @@ import type { InputText } from "./files.ts";
 /** A genuine statement, which is one signed answer about a list of people. Its rows match the signed root. */
 export type GenuineStatement = StatementContent & { readonly rows: NonNullable<StatementContent["rows"]> };
 
-/** The issuer and audience that the reader expects. An empty text means that the reader named none. */
+/** The issuer and audience that the user expects. An empty text means that the user named none. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
 /** The result of verifying one item of the input: an envelope, a bare signature, or a text that is neither. */
-export type ItemCheck = {
+export type CheckedItem = {
   readonly name: string | null;
   readonly verification: Verification;
-  /** The genuine statement over a list; null for any other input. */
+  /** The content of a genuine statement; null for a statement that is not genuine, and for any other input. */
   readonly statement: GenuineStatement | null;
-  /** The members of `Expected` that were not compared, because the reader left them empty. */
+  /** The members of `Expected` that were not compared, because the user left them empty. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
@@ -35,7 +35,7 @@ export type ItemCheck = {
   /** The time of the key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null if the key is unknown or not compromised. */
   readonly compromisedSince: string | null;
   /** Verifies the same envelope without the proof. */
-  withoutProof(): Promise<ItemCheck>;
+  withoutProof(): Promise<CheckedItem>;
 };
 
 type CheckOptions = {
@@ -54,8 +54,8 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * Verifies an envelope for a reader who may not have named an issuer or partner, which the library requires. For a value that
- * is missing, the signed value is expected, and the page says that this value was not compared.
+ * Verifies an envelope. The library requires an expected issuer and audience. If the user named none, the signed value is
+ * expected, and `notCompared` names the member, so that the page does not show the member as compared.
  */
 async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: CheckOptions) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
@@ -82,7 +82,7 @@ async function verify(value: JsonValue, options: VerifyOptions) {
   return { verification, statement: stated === null || rows === null ? null : { ...stated, rows } };
 }
 
-function signatureOf(value: JsonValue): Pick<ItemCheck, "envelope" | "jws"> {
+function signatureOf(value: JsonValue): Pick<CheckedItem, "envelope" | "jws"> {
   const envelope = isJsonObject(value) ? value : null;
   const signature = envelope === null ? value : envelope.signature;
   return { envelope, jws: typeof signature === "string" ? signature : null };
@@ -93,7 +93,11 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
   return sinceMs === null ? null : formatUnixSeconds(Math.floor(sinceMs / 1000));
 }
 
-async function checkItem(item: EnvelopeItem, name: string | null, options: CheckOptions): Promise<ItemCheck> {
+async function checkItem(
+  item: EnvelopeItem,
+  name: string | null,
+  options: CheckOptions,
+): Promise<CheckedItem> {
   const { proof, keys } = options;
   const shared = {
     ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
@@ -106,8 +110,8 @@ async function checkItem(item: EnvelopeItem, name: string | null, options: Check
   return { ...shared, ...found, ...signatureOf(item.value), compromisedSince: since };
 }
 
-/** Verifies the envelopes of a text one after another. Each is also verified with the evidence log's proof, if there is one. */
-export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<ItemCheck> {
+/** Verifies the envelopes of a text one after another. If the user gave a proof of the log, the proof is verified too. */
+export async function* checkEnvelopes(given: InputText, options: CheckOptions): AsyncGenerator<CheckedItem> {
   // White space around a pasted signature comes from copying, so it is removed. White space inside a signature is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {

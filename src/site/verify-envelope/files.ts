@@ -1,4 +1,4 @@
-/** Reads the files that the reader opened or dropped. */
+/** Reads the files that the user opened or dropped. */
 
 import { decodeProofFile, decodeTextFile, isUtf16 } from "../../partner/file-text.ts";
 import { PageError, requireElement, texts } from "./view.ts";
@@ -42,7 +42,7 @@ async function readFile(file: File): Promise<Uint8Array> {
 
 const proofBeginning = "c2sp.org/tlog-proof@";
 
-/** Checks whether a text begins like a proof. The rest of the text may be malformed. */
+/** Checks whether a text begins like a proof. Only the beginning of the text is checked. */
 export function isProofText(text: string): boolean {
   return text.trimStart().startsWith(proofBeginning);
 }
@@ -73,7 +73,7 @@ export async function readInputFiles(files: readonly File[]): Promise<VerifyInpu
   return { given, proof: oneProof(proofs) };
 }
 
-/** Calls `run` with the files that the reader opens in the form or drops on the page. The browser does not show them. */
+/** Calls `run` with the files that the user opens in the form or drops on the page. The browser itself opens none of them. */
 export function listenForFiles(run: (files: readonly File[]) => void): void {
   const input = requireElement("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;
@@ -83,7 +83,7 @@ export function listenForFiles(run: (files: readonly File[]) => void): void {
   };
   input.addEventListener("change", () => {
     const files = [...(input.files ?? [])];
-    // Without this, the browser reports no change if the same file is opened again.
+    // Without an empty value, the browser reports no change if the same file is opened again.
     input.value = "";
     take(files);
   });

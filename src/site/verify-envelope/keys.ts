@@ -31,7 +31,7 @@ type Trusted = {
   readonly keys: KeySet;
   /** The service's status lists; null if the keys were pasted. */
   readonly statusLists: readonly string[] | null;
-  /** When the pack was made; null if the keys were pasted. */
+  /** The time at which the offline pack was made; null if the keys were pasted. */
   readonly madeAt: string | null;
 };
 

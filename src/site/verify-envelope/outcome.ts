@@ -4,7 +4,7 @@ import { lookupUrlOfAnswer } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
-import type { ItemCheck } from "./check.ts";
+import type { CheckedItem } from "./check.ts";
 import {
   findChangedMembers,
   formatDay,
@@ -17,7 +17,7 @@ import {
   makeStatementSection,
   statementToneOf,
 } from "./values.ts";
-import { el, keySource, makeVerdictBox, ownIssuer, type Tone, table, texts } from "./view.ts";
+import { el, keySource, makeTable, makeVerdictBox, ownIssuer, type Tone, texts } from "./view.ts";
 
 const { verdicts, meanings, log } = texts;
 
@@ -25,7 +25,7 @@ const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
 let pairs = 0;
 
-/** Makes the other boxes the description of the first box's heading. A screen reader reads them when the heading has focus. */
+/** Makes `others` the description of the heading of `first`. A screen reader reads the description when the heading has focus. */
 function describeFirst(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
   const id = `answer-${++pairs}`;
   const shown = others.filter((other) => other !== null);
@@ -68,7 +68,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult): string {
   return sentences[status];
 }
 
-/** Makes the box of the verdict on the answer. The first verdict is the one on the signature. */
+/** Makes the box of the verdict on the answer, the second verdict. The first verdict is on the signature. */
 export function makeAnswerBox(verification: Verification, result: EligibilityResult): HTMLElement {
   const { found, teacher, reasons } = result;
   return makeVerdictBox(
@@ -114,7 +114,7 @@ function logSentences({ index, size, checkpointAt }: LogEvidence): string[] {
 }
 
 /** Explains what the log's proof means for an answer, or what a missing proof means; null if no proof is given or needed. */
-export function makeEvidenceNote({ verification, compromisedSince }: ItemCheck): HTMLElement | null {
+export function makeEvidenceNote({ verification, compromisedSince }: CheckedItem): HTMLElement | null {
   const since = formatTime(compromisedSince);
   const evidence = verification.log;
   const line = (tone: string, title: string, ...sentences: string[]) => {
@@ -140,8 +140,8 @@ function standingLine({ statusList, result }: Verification): HTMLElement | null 
   return el("div", { class: "standing" }, el("p", {}, words));
 }
 
-/** Checks that the input is not an envelope at all. The page then shows only a verdict, not checks and signed values. */
-function isNotEnvelope({ verification }: ItemCheck): boolean {
+/** Whether the input is something else than an envelope. The page then shows a verdict without checks and signed values. */
+function isNotEnvelope({ verification }: CheckedItem): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
@@ -166,7 +166,7 @@ function elsewhereOf({ claimedIssuer }: Verification): string | null {
   return ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer;
 }
 
-export function verdictTitleOf(checked: ItemCheck): string {
+export function verdictTitleOf(checked: CheckedItem): string {
   const { verification } = checked;
   const { reason, verdict } = verification;
   const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
@@ -191,7 +191,7 @@ export function signatureToneOf(verification: Verification, stated: Tone = "good
   return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
-/** Explains a refusal; null if accepted. If the envelope names another service, the text sends the reader there. */
+/** Explains a refusal; null if accepted. If the envelope names another service, the text sends the user there. */
 function reasonOf(verification: Verification): string | null {
   const { reason, checks, claimedIssuer } = verification;
   const elsewhere = elsewhereOf(verification);
@@ -205,7 +205,7 @@ function reasonOf(verification: Verification): string | null {
   return claimedIssuer === null ? why : `${why} ${meanings.claimed(claimedIssuer)}`;
 }
 
-function signatureBox(checked: ItemCheck): HTMLElement {
+function signatureBox(checked: CheckedItem): HTMLElement {
   const { verification, statement, hasProof } = checked;
   const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
@@ -228,7 +228,7 @@ function signatureBox(checked: ItemCheck): HTMLElement {
 }
 
 /** Makes the verdict on the signature and, if the answer can be trusted, the verdict on the answer. */
-function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
+function verdictsOf(checked: CheckedItem): (HTMLElement | null)[] {
   const first = signatureBox(checked);
   const { verification, statement } = checked;
   const { valid, result } = verification;
@@ -239,7 +239,7 @@ function verdictsOf(checked: ItemCheck): (HTMLElement | null)[] {
   return [...boxes, makeEvidenceNote(checked), standingLine(verification)];
 }
 
-function signedPart(checked: ItemCheck): HTMLElement | null {
+function signedPart(checked: CheckedItem): HTMLElement | null {
   const { signed } = texts;
   const { verification } = checked;
   const title = el("h3", {}, signed.title);
@@ -256,7 +256,7 @@ function signedPart(checked: ItemCheck): HTMLElement | null {
   return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
-function differencesPart(checked: ItemCheck): HTMLElement | null {
+function differencesPart(checked: CheckedItem): HTMLElement | null {
   const rows = checked.envelope === null ? [] : findChangedMembers(checked.envelope, checked.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
@@ -269,11 +269,11 @@ function differencesPart(checked: ItemCheck): HTMLElement | null {
   const lines = body.map((row) => el("tr", {}, row));
   const same = el("p", { class: "soft" }, words.same);
   const title = el("h3", {}, words.title);
-  return el("section", { class: "differences" }, title, table(words.caption, heads, lines), same);
+  return el("section", { class: "differences" }, title, makeTable(words.caption, heads, lines), same);
 }
 
-/** Makes the line of one check. A comparison for which the reader gave no value is shown as not made. */
-function checkRow({ name, ok, detail }: Check, { notCompared, verification }: ItemCheck): HTMLElement {
+/** Makes the line of one check. A comparison for which the user gave no value is shown as not made. */
+function checkRow({ name, ok, detail }: Check, { notCompared, verification }: CheckedItem): HTMLElement {
   const { checks } = texts;
   const skipped = notCompared.find((member) => member === name);
   const isPassed = skipped === undefined ? ok : null;
@@ -290,7 +290,7 @@ function checkRow({ name, ok, detail }: Check, { notCompared, verification }: It
   return el("li", { "data-ok": String(isPassed) }, badge, text);
 }
 
-function checksPart(checked: ItemCheck): HTMLElement {
+function checksPart(checked: CheckedItem): HTMLElement {
   const { checks } = texts;
   const lines = checked.verification.checks.map((check) => checkRow(check, checked));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
@@ -303,7 +303,7 @@ function checksPart(checked: ItemCheck): HTMLElement {
 }
 
 /** Makes the outcome of one envelope, with `actions` below the verdicts. An input that is not an envelope has only a verdict. */
-export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElement {
+export function makeOutcome(checked: CheckedItem, actions?: HTMLElement): HTMLElement {
   const { statement, name } = checked;
   const signed = () => (statement === null ? signedPart(checked) : makeStatementSection(statement, checked));
   return el(
@@ -317,7 +317,7 @@ export function makeOutcome(checked: ItemCheck, actions?: HTMLElement): HTMLElem
 }
 
 /** Makes the outcome of several envelopes: the counts of genuine and of eligible ones, `actions`, and each envelope folded up. */
-export function makeOutcomeList(all: readonly ItemCheck[], actions: HTMLElement): HTMLElement {
+export function makeOutcomeList(all: readonly CheckedItem[], actions: HTMLElement): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;

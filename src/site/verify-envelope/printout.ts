@@ -1,8 +1,8 @@
-/** Makes the pages to print: the attestation of an answer, with its QR code, and the sheet of a statement over a list. */
+/** Makes the pages to print: the attestation of an answer, with its QR code, and the sheet of a statement about a list. */
 
 import { encodeQR } from "qr";
 import { verificationPageOfIssuer } from "../../partner/claims.ts";
-import type { GenuineStatement, ItemCheck } from "./check.ts";
+import type { CheckedItem, GenuineStatement } from "./check.ts";
 import {
   makeAnswerBox,
   makeEvidenceNote,
@@ -35,7 +35,7 @@ function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
 }
 
 /** Makes a page to print with the eligible people of the list, and nothing about the other people. */
-export function makeStatementSheet(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
+export function makeStatementSheet(shown: GenuineStatement, checked: CheckedItem): HTMLElement {
   const { issuer, verifiedAt } = checked.verification;
   const eligible = shown.rows.filter(({ eligible }) => eligible);
   return sheet(
@@ -66,7 +66,7 @@ async function codeFigure(link: string): Promise<HTMLElement> {
 }
 
 /** Makes the QR code of the signed answer (decision D8.8). If the link is too long, the text says where to verify the answer. */
-async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement> {
+async function answerPart({ verification, jws }: CheckedItem): Promise<HTMLElement> {
   const { issuer, verificationId, result, log } = verification;
   const page = verificationPageOfIssuer(issuer ?? "");
   const here = new URL("verify-envelope", document.baseURI).href;
@@ -90,7 +90,7 @@ async function answerPart({ verification, jws }: ItemCheck): Promise<HTMLElement
 }
 
 /** Makes the page that attests a genuine answer on paper. */
-export async function makePrintedAttestation(checked: ItemCheck): Promise<HTMLElement> {
+export async function makePrintedAttestation(checked: CheckedItem): Promise<HTMLElement> {
   const { verification } = checked;
   const { verifiedAt, result } = verification;
   const { title, checkedWith, attests } = certificate;

@@ -1,12 +1,12 @@
-/** Shows the signed values of an envelope, and finds the members beside the signature that differ from them. */
+/** Shows the signed values of an envelope, and finds unsigned members whose values differ from the signed values. */
 
 import type { Certificate, EligibilityResult, License, StatementRow } from "../../partner/contract.ts";
 import { formatDayInWords } from "../../partner/date-time.ts";
 import type { JsonObject, JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import type { GenuineStatement, ItemCheck } from "./check.ts";
+import type { CheckedItem, GenuineStatement } from "./check.ts";
 import type { Tone } from "./view.ts";
-import { el, makeFactLine, makeVerdictBox, ownIssuer, readPageData, table, texts } from "./view.ts";
+import { el, makeFactLine, makeTable, makeVerdictBox, ownIssuer, readPageData, texts } from "./view.ts";
 
 const { signed: words, statement } = texts;
 
@@ -95,8 +95,8 @@ export function statementToneOf({ rows, summary: { eligible, distinct } }: Genui
   return eligible === distinct ? "good" : "none";
 }
 
-/** Makes the box of the verdict on the statement's content. The first verdict is the one on the signature. */
-export function makeStatementBox(shown: GenuineStatement, { verification }: ItemCheck): HTMLElement {
+/** Makes the box of the verdict on the statement's content, the second verdict. The first verdict is on the signature. */
+export function makeStatementBox(shown: GenuineStatement, { verification }: CheckedItem): HTMLElement {
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
   return makeVerdictBox(
@@ -109,7 +109,7 @@ export function makeStatementBox(shown: GenuineStatement, { verification }: Item
 
 export function makeStatementFacts(
   { list, purpose }: GenuineStatement,
-  { verification }: ItemCheck,
+  { verification }: CheckedItem,
 ): HTMLElement {
   return el(
     "dl",
@@ -128,7 +128,7 @@ function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: Stateme
   return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? statement.yes : statement.no}${why}`, name];
 }
 
-export function makeStatementSection(shown: GenuineStatement, checked: ItemCheck): HTMLElement {
+export function makeStatementSection(shown: GenuineStatement, checked: CheckedItem): HTMLElement {
   const { row: first, ...others } = statement.head;
   const heads = Object.values(others);
   const rows = shown.rows.map((row) => {
@@ -138,10 +138,10 @@ export function makeStatementSection(shown: GenuineStatement, checked: ItemCheck
   });
   const facts = makeStatementFacts(shown, checked);
   const title = el("h3", {}, words.title);
-  return el("section", { class: "rows" }, title, facts, table(statement.rows, [first, ...heads], rows));
+  return el("section", { class: "rows" }, title, facts, makeTable(statement.rows, [first, ...heads], rows));
 }
 
-/** A member that differs. `signed` and `outer` are JSON texts, undefined where the member is missing. */
+/** A member whose signed value differs from the value `outer` beside the signature. Both are JSON; undefined if missing. */
 type Difference = { member: string; signed: string | undefined; outer: string | undefined };
 
 const maxDifferences = 200;
@@ -166,7 +166,7 @@ function isSame({ member, signed, outer }: Difference): boolean {
 export function findChangedMembers(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;
-  // The contract's members are compared, without the signature.
+  // Only the members that the contract names are compared, except the signature.
   const all = (members: JsonObject) => {
     const named = outerNames.filter((name) => Object.hasOwn(members, name));
     return new Map(named.flatMap((name) => leavesOf(members[name] as JsonValue, name)));

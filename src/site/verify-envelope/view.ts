@@ -39,7 +39,11 @@ export function makeFactLine(name: string, value: Child): HTMLElement | null {
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
 
-export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
+export function makeTable(
+  caption: string,
+  heads: readonly string[],
+  rows: readonly HTMLElement[],
+): HTMLElement {
   const head = heads.map((text) => el("th", { scope: "col" }, text));
   const parts = [el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)];
   return el("table", {}, parts);
@@ -74,7 +78,7 @@ const languages: Readonly<Record<string, typeof english>> = { en: english };
 
 export const texts = languages[document.documentElement.lang] ?? english;
 
-/** The source of the keys: the page fetches them, or the reader pastes them. A printed attestation names this source. */
+/** The source of the keys: the page fetches them, or the user pastes them. A printed attestation names this source. */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
 const tool = requireElement("tool", HTMLElement);
@@ -84,7 +88,7 @@ export function readPageData(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
-/** This service's issuer, if the page verifies with this service's keys; null if the reader pastes the keys. */
+/** This service's issuer, if the page verifies with this service's keys; null if the user pastes the keys. */
 export const ownIssuer = keySource === "fetched" ? readPageData("issuer") : null;
 
 /** An error that the page shows instead of a result. Its message never quotes the input. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkEvidenceLog, checkRetention } from "../../../cli/doctor/log.ts";
+import { checkAttestationRetention, checkEvidenceLog } from "../../../cli/doctor/log.ts";
 import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readCommandConfig } from "../../../src/config.ts";
@@ -92,9 +92,9 @@ test.each<[string, Record<string, string>, age: number | null, result: string, f
     "warn",
     "nothing is deleted",
   ],
-])("tvs doctor checks the retention: %s", (_name, settings, age, result, found) => {
+])("tvs doctor checks the retention of attestations: %s", (_name, settings, age, result, found) => {
   const config = readCommandConfig({ "master-key": masterKey }, {});
   const oldest = age === null ? null : { id: 7, issuedAt: now - age * 24 * hourMs };
-  const check = checkRetention(new Map(Object.entries(settings)), config, { oldest, now });
+  const check = checkAttestationRetention(new Map(Object.entries(settings)), config, { oldest, now });
   expect(check).toMatchObject({ result, found: expect.stringContaining(found) });
 });

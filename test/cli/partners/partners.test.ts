@@ -81,7 +81,7 @@ test("tvs partners set changes only the given options", async () => {
   expect(await json("show", "changing")).toMatchObject({ perMinute: 7, scopes: ["batch"] });
 });
 
-test("tvs partners set changes the event filter and the watch limit, and records only real changes", async () => {
+test("tvs partners set changes the event filter and the watch limit, and records nothing if no value changes", async () => {
   const usual = { watchLimit: 100_000, eventFilter: { events: [...eventTypes], teachers: "all" } };
   expect(await json("add", "filtered", ...terms)).toMatchObject(usual);
   const own = ["--watch-limit", "5", "--teachers", "watched"];
@@ -113,7 +113,7 @@ test("tvs partners show shows keys, certificates and the quota used in the curre
   expect((await run("show", "nobody")).code).toBe(1);
 });
 
-test("a partner has at most two live keys, and the old key expires after the overlap", async () => {
+test("a partner has at most two live keys, and the old key expires at the end of the overlap", async () => {
   const first = await json("add", "rotating", ...terms);
   const second = await json("key", "issue", "rotating", "--overlap", "1h");
   expect(second).toMatchObject({ partnerId: "rotating", previous: { keyId: first.keyId } });

@@ -33,7 +33,7 @@ const diedAt = Date.parse("2020-03-01T12:00:00Z");
 
 beforeAll(() => world.addPartner("bare"));
 
-test("tvs partners webhook set prints a secret, and keeps it when the endpoint is set again", async () => {
+test("tvs partners webhook set prints a secret, and keeps the secret when the endpoint is set again", async () => {
   await world.addPartner("agency");
   const made = await world.json(`partners webhook set agency ${publicUrl}`);
   expect(Object.keys(made)).toEqual(["partnerId", "url", "secret"]);
@@ -275,7 +275,7 @@ test("tvs webhooks retry --dead retries all dead deliveries, or those of a partn
   expect((await sending.json("webhooks list --state dead --partner second")).length).toBe(0);
 });
 
-test("tvs webhooks release ends the hold after a restore, and enabling an endpoint does not end it", async () => {
+test("tvs webhooks release ends the hold after a restore, and enabling an endpoint does not end that hold", async () => {
   await held.addPartner("agency");
   await held.json("partners webhook set agency http://127.0.0.1:9/ --allow-private-webhooks");
   const { deliveryId } = await held.json("partners webhook test agency");

@@ -155,7 +155,7 @@ test("tvs changes shows an import by its number, with its actor", async () => {
   expect(await json("changes --by importer")).toMatchObject([{ action: "import", subject: "import:1" }]);
 });
 
-test("tvs records who changed a setting: the person who ran init or started the service", () =>
+test("the recorded actor of a changed setting is the person who ran tvs init or started the service", () =>
   withTempDir(async (folder) => {
     const data = join(folder, "data");
     const init = "init --issuer https://verify.example.org --name Registry --by ada".split(" ");

@@ -66,7 +66,7 @@ test.concurrent("tvs teachers revoke lists the partners that got the answer VALI
     ]);
   }));
 
-test.concurrent("tvs teachers deactivate prints the event, show escapes control characters, reinstate and reactivate require a reason, and sweep prints counts", () =>
+test.concurrent("tvs teachers deactivate prints its event, show escapes control characters, reinstate and reactivate require --reason, and sweep prints counts", () =>
   withTempDir(async (dataDir) => {
     await withTestContext(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
     const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });

@@ -53,7 +53,7 @@ test("tvs trigger in a sandbox causes an event, which a receiver on localhost ge
     },
   ));
 
-test("a sandbox refuses webhooks over http and to private addresses, except to its own machine", async () => {
+test("a sandbox refuses webhooks over http and to private addresses, except to the machine on which the sandbox runs", async () => {
   for (const url of ["http://10.0.0.1:3000", "http://localhost.example:3000", "https://10.0.0.1"])
     await expectRefusal(tvs(`partners webhook set demo ${url} --sandbox`), 1);
 });

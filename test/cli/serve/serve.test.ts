@@ -32,7 +32,7 @@ test("tvs console says how to start a service, or how to restart one that has no
   }
 });
 
-test("tvs console prints a link to the running service's console, and a restart ends all links", async () => {
+test("tvs console prints a link to the running service's console, and a restart of the service ends all links", async () => {
   const service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
   const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
   try {

@@ -24,7 +24,7 @@ function refusalOf(read: (text: string, flag: string) => unknown, text: string):
   throw new Error(`${text} was accepted`);
 }
 
-test("every error code has the exit code that this table lists, because exit codes must not change", () => {
+test("the exit code of every error code is the one that this test lists, because exit codes must not change", () => {
   expect(exitCodes).toEqual({ done: 0, refused: 1, undecided: 2 });
   const ends = { USAGE: 2, CONFIG_INVALID: 2, REFUSED: 1, NOT_KNOWN: 1, MASTER_KEY_MISSING: 1, INTERNAL: 1 };
   for (const [code, exit] of Object.entries({ ...ends, STORE_BUSY: 1 }))

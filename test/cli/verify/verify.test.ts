@@ -51,7 +51,7 @@ test("tvs verify --json prints the line and the array index of each envelope", a
   ]);
 });
 
-test("tvs verify prints the verdicts so far if its input stream breaks off", async () => {
+test("tvs verify prints the verdicts on all envelopes that it read before its input stream broke off", async () => {
   const text = JSON.stringify(JSON.parse(await readInput("valid.json")));
   async function* breaking(): AsyncGenerator<Uint8Array> {
     // Above the limit for a whole document, each line is verified as it arrives.
@@ -173,7 +173,7 @@ test.each([
       "\u001b[33mThe licence it speaks of ended on 31 May 2027. Today's answer: https://teachers.example/?tId=204417\u001b[0m",
     ],
   ],
-])("tvs verify shows %s, and no green word", async (_name, args, lines) => {
+])("tvs verify shows %s, and prints no word in green", async (_name, args, lines) => {
   const { code, stdout } = await runVerifyCommand(args, { color: true });
   expect(code).toBe(0);
   const [first, second, ...more] = stdout.split("\n");

@@ -63,7 +63,7 @@ testEachLanguage(
   },
 );
 
-test("the example receive of each language parses the signature header with the common pattern", async () => {
+test("the example receive of each language parses the signature header with the pattern that all languages share", async () => {
   const sources = languages.map((one) => readFile(one.file("receive"), "utf8"));
   for (const source of await Promise.all(sources))
     expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");
