@@ -6,7 +6,7 @@ import type { AttestationStore } from "./attestations.ts";
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
 /** Random bytes of the probe. As hex they are 1 MiB. A commit may have the evidence of over 100 answers. */
 const probeBytes = 512 * 1024;
-/** SQL of the probe: writes a replay record with an impossibly short id. After a kill, pruning deletes the record. */
+/** SQL of the probe: an idempotency record with an impossibly short id. After a kill, pruning deletes the record. */
 const writeProbe = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, headers, body)
   VALUES (x'00', x'00', 0, '', hex(randomblob(${probeBytes})))`;
 const deleteProbe = "DELETE FROM idempotency WHERE id = x'00'";
