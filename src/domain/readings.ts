@@ -3,7 +3,7 @@ import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { RegisterFigures } from "../store/register-figures.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import type { TimeZoneCalendar, Clock } from "./clock.ts";
+import type { Clock, TimeZoneCalendar } from "./clock.ts";
 import { importLossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
 import { currentWindowStarts, describeQuotaUse } from "./quota-windows.ts";
