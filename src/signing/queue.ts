@@ -191,6 +191,8 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
     setImmediate(turn);
   }
 
+  const isGathered = ({ kind }: Call) => kind === "single" || calls.left.bulk >= deepQueue;
+
   return {
     /**
      * Signs a call's inputs. A single check waits only for single checks, a batch for all calls (decision D2.9).
@@ -211,10 +213,7 @@ export function createSigningQueue({ helpers, inPlace, groupSize, parallel, sign
     /** Waits until all calls that wait now are settled. @returns undefined if no call waits */
     whenSettled: () => settled(calls.open()),
     /** Like `whenSettled`, for the calls that a commit gathers: all single checks, and batches only if many wait. */
-    whenGathered() {
-      const isDeep = calls.left.bulk >= deepQueue;
-      return settled(calls.open().filter(({ kind }) => kind === "single" || isDeep));
-    },
+    whenGathered: () => settled(calls.open().filter(isGathered)),
     close: () => calls.fail(calls.open(), new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped")),
   };
 }

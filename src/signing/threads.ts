@@ -10,16 +10,13 @@ import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { SignedGroup, SigningHelper } from "./queue.ts";
 
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
-type Kids = ReadonlySet<string>;
 
 /** A message to a signer thread. The thread answers each `sign`, in order, with a {@link SignerReply}. */
 type SignerRequest =
   | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
-  | { readonly kind: "keep"; readonly kids: Kids }
+  | { readonly kind: "keep"; readonly kids: ReadonlySet<string> }
   /** The SHA-256 hashes to sign with this key in one call: at most eight, in one array. */
   | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
-
-type Message = Pick<SigningInput, "hash">;
 
 /** A message from a signer thread: first `ready`, and then each signed group with its signatures in one array. */
 type SignerReply = "ready" | { readonly signatures: Uint8Array; readonly signatureMs: number };
@@ -44,10 +41,8 @@ const restartMs = 1_000;
  */
 export function createSignerThreads(options: SignerThreadOptions) {
   const died = { deaths: 0, lastDeathAt: null as number | null };
-  let isClosed = false;
 
   function onDeath(detail: string): void {
-    if (isClosed) return;
     died.deaths++;
     died.lastDeathAt = options.clock.now();
     log.error("a signer thread died; other threads make its signatures", { detail });
@@ -61,12 +56,11 @@ export function createSignerThreads(options: SignerThreadOptions) {
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
       for (const thread of ready()) thread.load([kid, copy()]);
     },
-    keep: (kids: Kids) => {
+    keep: (kids: ReadonlySet<string>) => {
       for (const thread of ready()) thread.keep(kids);
     },
     figures: () => ({ running: ready().length, ...died }),
     async close(): Promise<void> {
-      isClosed = true;
       await Promise.all(threads.map(({ end }) => end()));
     },
   };
@@ -80,7 +74,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
 
   function die(detail: string): void {
     mayStartAtMs = Math.max(mayStartAtMs, performance.now() + restartMs);
-    onDeath(detail);
+    if (mayStartAtMs < Number.POSITIVE_INFINITY) onDeath(detail);
   }
 
   function run(): Worker {
@@ -116,7 +110,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
   return {
     isReady: () => isReady,
     load,
-    keep: (kids: Kids) => order({ kind: "keep", kids }),
+    keep: (kids: ReadonlySet<string>) => order({ kind: "keep", kids }),
     // Groups are large, because a message to the thread costs a tenth of a signature's time.
     groupSize: laneCount,
     /** Starts the thread, if it does not run. @returns how many groups the thread can have at a time */
@@ -128,7 +122,7 @@ function createThread({ start, data, keys }: SignerThreadOptions, onDeath: (deta
       }
       return isReady ? groupsOfThread : 0;
     },
-    sign(kid: string, messages: readonly Message[]): Promise<SignedGroup> {
+    sign(kid: string, messages: readonly Pick<SigningInput, "hash">[]): Promise<SignedGroup> {
       const group = Promise.withResolvers<SignedGroup>();
       inHand.push({ ...group, count: messages.length });
       order({ kind: "sign", kid, hashes: concatenateBytes(messages.map(({ hash }) => hash)) });
@@ -158,8 +152,10 @@ export async function runSignerThread(data: OpensslOptions): Promise<void> {
     if (order.kind === "load") return void engine.load(order.kid, order.pkcs8);
     if (order.kind === "keep") return engine.keep(order.kids);
     const startedAt = performance.now();
-    const messages = cut(order.hashes, hashLength).map((hash) => ({ hash }));
-    const made = engine.sign(order.kid, messages);
+    const made = engine.sign(
+      order.kid,
+      cut(order.hashes, hashLength).map((hash) => ({ hash })),
+    );
     reply({ signatures: concatenateBytes(made), signatureMs: (performance.now() - startedAt) / made.length });
   });
   reply("ready");
