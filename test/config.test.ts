@@ -1,12 +1,8 @@
 import { expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  type CommandLineOptions,
-  type Environment,
-  readCommandConfig,
-  readServeConfig,
-} from "../src/config.ts";
+import type { CommandLineOptions, Environment } from "../src/config.ts";
+import { readCommandConfig, readServeConfig } from "../src/config.ts";
 import { envVariableOf } from "../src/domain/settings.ts";
 
 const nothing = {};

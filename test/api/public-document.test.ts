@@ -1,9 +1,6 @@
 import { expect, test } from "bun:test";
-import {
-  type CompressedDocument,
-  compressDocument,
-  createDocumentCache,
-} from "../../src/api/public-document.ts";
+import type { CompressedDocument } from "../../src/api/public-document.ts";
+import { compressDocument, createDocumentCache } from "../../src/api/public-document.ts";
 import type { Snapshot } from "../../src/domain/configuration.ts";
 
 const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;

@@ -1,13 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import {
-  type Batch,
-  type EligibilityResult,
-  type Envelope,
-  type License,
-  type Purpose,
-  purposes,
-  uuid,
-} from "./contract.ts";
+import type { Batch, EligibilityResult, Envelope, License, Purpose } from "./contract.ts";
+import { purposes, uuid } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { dateIn, daysBetween, type ExtractRow, type TeacherName, teachers } from "./registry.ts";
 import { type Partner, readJson, sharedWorld } from "./world.ts";

@@ -5,13 +5,8 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { testTimeoutMs } from "../harness/program.ts";
-import {
-  type CommandExit,
-  openShell,
-  readPrintedLines,
-  repositoryPath,
-  type Shell,
-} from "./printed-commands.ts";
+import type { CommandExit, Shell } from "./printed-commands.ts";
+import { openShell, readPrintedLines, repositoryPath } from "./printed-commands.ts";
 
 setDefaultTimeout(4 * testTimeoutMs);
 

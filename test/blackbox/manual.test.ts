@@ -9,13 +9,8 @@ import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, until } from "../harness/eventually.ts";
 import { testTimeoutMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
-import {
-  type CommandExit,
-  openShell,
-  readPrintedLines,
-  repositoryPath,
-  type Shell,
-} from "./printed-commands.ts";
+import type { CommandExit, Shell } from "./printed-commands.ts";
+import { openShell, readPrintedLines, repositoryPath } from "./printed-commands.ts";
 
 setDefaultTimeout(6 * testTimeoutMs);
 

@@ -6,14 +6,8 @@ import { makeCertificate, type TestCertificate } from "../harness/certificates.t
 import { withinOneSecond } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { csv } from "../harness/imports.ts";
-import {
-  runJson,
-  runTvs,
-  type Service,
-  type Signal,
-  startService,
-  testTimeoutMs,
-} from "../harness/program.ts";
+import type { Service, Signal } from "../harness/program.ts";
+import { runJson, runTvs, startService, testTimeoutMs } from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
 import { type ExtractRow, teachers } from "./registry.ts";
 

@@ -7,14 +7,8 @@ import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/env
 import vectors from "../fixtures/webhooks/vectors.json" with { type: "json" };
 import { runJson, runTvs } from "../harness/command.ts";
 import { sharedFolder } from "../harness/folder.ts";
-import {
-  type CommandResult,
-  childEnvironment,
-  runToEnd,
-  type Service,
-  startService,
-  testTimeoutMs,
-} from "../harness/program.ts";
+import type { CommandResult, Service } from "../harness/program.ts";
+import { childEnvironment, runToEnd, startService, testTimeoutMs } from "../harness/program.ts";
 
 setDefaultTimeout(testTimeoutMs);
 

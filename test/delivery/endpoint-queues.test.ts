@@ -1,9 +1,6 @@
 import { expect, test } from "bun:test";
-import {
-  createEndpointQueues,
-  type EndpointQueues,
-  type RunningAttempt,
-} from "../../src/delivery/endpoint-queues.ts";
+import type { EndpointQueues, RunningAttempt } from "../../src/delivery/endpoint-queues.ts";
+import { createEndpointQueues } from "../../src/delivery/endpoint-queues.ts";
 import type { LeasedDelivery, SendableEndpoint } from "../../src/domain/deliveries.ts";
 
 const limits = { maxAttempts: 8, maxAttemptsPerEndpoint: 3, maxHeldPerEndpoint: 6, maxHeld: 20 };

@@ -1,10 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { compactVerify, importJWK } from "jose";
-import {
-  type ConfigurationDependencies,
-  createConfiguration,
-  maxSnapshotAgeMs,
-} from "../../src/domain/configuration.ts";
+import type { ConfigurationDependencies } from "../../src/domain/configuration.ts";
+import { createConfiguration, maxSnapshotAgeMs } from "../../src/domain/configuration.ts";
 import { serializeSettings } from "../../src/domain/settings.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";

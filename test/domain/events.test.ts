@@ -1,11 +1,6 @@
 import { expect, test } from "bun:test";
-import {
-  createEvent,
-  diffStatuses,
-  eventsOfChange,
-  type Statuses,
-  statusesBefore,
-} from "../../src/domain/events.ts";
+import type { Statuses } from "../../src/domain/events.ts";
+import { createEvent, diffStatuses, eventsOfChange, statusesBefore } from "../../src/domain/events.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 
 type Change = [before: Partial<Statuses>, after: Partial<Statuses>];

@@ -1,18 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Partner } from "../../src/domain/partners.ts";
-import {
-  type CallQuota,
-  createQuotaCounter,
-  type QuotaCounter,
-  QuotaExceededError,
-  type QuotaRefusal,
-} from "../../src/domain/quota.ts";
-import {
-  type CallsUsed,
-  describeQuotaUse,
-  oldestKeptWindowStarts,
-  type QuotaCharge,
-} from "../../src/domain/quota-windows.ts";
+import type { CallQuota, QuotaCounter, QuotaRefusal } from "../../src/domain/quota.ts";
+import { createQuotaCounter, QuotaExceededError } from "../../src/domain/quota.ts";
+import type { CallsUsed, QuotaCharge } from "../../src/domain/quota-windows.ts";
+import { describeQuotaUse, oldestKeptWindowStarts } from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
 

@@ -1,16 +1,8 @@
 import { expect, test } from "bun:test";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import { lagos } from "../harness/clock.ts";
-import {
-  type Cells,
-  csv,
-  failingAt,
-  row,
-  rows,
-  type TestImports,
-  today,
-  withImports,
-} from "../harness/imports.ts";
+import type { Cells, TestImports } from "../harness/imports.ts";
+import { csv, failingAt, row, rows, today, withImports } from "../harness/imports.ts";
 import { seededNumbers } from "../harness/random.ts";
 import { catchError } from "../harness/rejection.ts";
 import { readSeed, readTryCount, reportTries } from "../harness/trial.ts";

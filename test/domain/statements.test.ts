@@ -7,16 +7,8 @@ import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { catchError } from "../harness/rejection.ts";
-import {
-  ask,
-  blindIndex,
-  enrol,
-  nin,
-  purpose,
-  regNo,
-  type World,
-  withVerification,
-} from "./with-verification.ts";
+import type { World } from "./with-verification.ts";
+import { ask, blindIndex, enrol, nin, purpose, regNo, withVerification } from "./with-verification.ts";
 
 type Listed = StatementRequest["teachers"][number];
 function named(identifier: Listed["identifier"], name: string | null = null): Listed {

@@ -4,18 +4,8 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { fixtureKey, type KeyName } from "../harness/keys.ts";
 import { catchError } from "../harness/rejection.ts";
 import type { TestStores } from "../harness/store.ts";
-import {
-  type Around,
-  ask,
-  enrol,
-  iat,
-  nin,
-  purpose,
-  regNo,
-  start,
-  type World,
-  withVerification,
-} from "./with-verification.ts";
+import type { Around, World } from "./with-verification.ts";
+import { ask, enrol, iat, nin, purpose, regNo, start, withVerification } from "./with-verification.ts";
 
 test("a check stores an attestation with the signature that the partner gets", () =>
   withVerification(async (world) => {

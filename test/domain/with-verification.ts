@@ -7,12 +7,8 @@ import type { Partner } from "../../src/domain/partners.ts";
 import { createQuotaCounter } from "../../src/domain/quota.ts";
 import type { StatementRequest } from "../../src/domain/statements.ts";
 import type { TeacherContent } from "../../src/domain/teachers/teachers.ts";
-import {
-  type CallAnswer,
-  createCallAnswerer,
-  type TeacherQuestion,
-  type VerificationRequest,
-} from "../../src/domain/verification.ts";
+import type { CallAnswer, TeacherQuestion, VerificationRequest } from "../../src/domain/verification.ts";
+import { createCallAnswerer } from "../../src/domain/verification.ts";
 import { openSigner } from "../../src/signing/signer.ts";
 import type { AttestationStore } from "../../src/store/evidence/attestations.ts";
 import type { TeacherReader } from "../../src/store/teachers.ts";

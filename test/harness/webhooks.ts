@@ -1,10 +1,7 @@
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { createWebhookHttpClient } from "../../src/delivery/exchange.ts";
-import {
-  startWebhookSender,
-  type WebhookSender,
-  type WebhookSenderDependencies,
-} from "../../src/delivery/sender.ts";
+import type { WebhookSender, WebhookSenderDependencies } from "../../src/delivery/sender.ts";
+import { startWebhookSender } from "../../src/delivery/sender.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
 import { type Endpoint, withEndpoint } from "./endpoint.ts";
 import { anApiKey, aPartner, secrets } from "./samples.ts";

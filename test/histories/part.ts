@@ -4,14 +4,8 @@ import { createHash } from "node:crypto";
 import { currentWindowStarts } from "../../src/domain/quota-windows.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import { checkLinearizability, type RecordedCall } from "./linearizability.ts";
-import {
-  type Call,
-  type ObservedAnswer,
-  type PartnerState,
-  partnerModel,
-  type QuotaAccount,
-  type Windows,
-} from "./partner-model.ts";
+import type { Call, ObservedAnswer, PartnerState, QuotaAccount, Windows } from "./partner-model.ts";
+import { partnerModel } from "./partner-model.ts";
 
 export const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 

@@ -8,15 +8,8 @@ import { readSeed, reportTries } from "../harness/trial.ts";
 import { eventLog } from "./event-log.ts";
 import { checkLinearizability } from "./linearizability.ts";
 import { type CommandContext, createContext } from "./operator.ts";
-import {
-  type CallReply,
-  describeUnexplainedCalls,
-  drawPlannedRequest,
-  type PartnerHistory,
-  type PlannedRequest,
-  recordCallStart,
-  type Ticks,
-} from "./part.ts";
+import type { CallReply, PartnerHistory, PlannedRequest, Ticks } from "./part.ts";
+import { describeUnexplainedCalls, drawPlannedRequest, recordCallStart } from "./part.ts";
 
 type Random = (below: number) => number;
 

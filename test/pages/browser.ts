@@ -6,13 +6,8 @@ import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  type BrowserContext,
-  type BrowserContextOptions,
-  type Browser as Chromium,
-  chromium,
-  type Page,
-} from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Browser as Chromium, Page } from "playwright-core";
+import { chromium } from "playwright-core";
 import { openSite, type TestSite } from "./site.ts";
 
 /** The time limit of a test. On a busy machine, a browser needs seconds to start, and axe needs seconds for a page. */

@@ -3,14 +3,8 @@ import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { attest } from "../harness/evidence.ts";
 import { anAttestation } from "../harness/samples.ts";
 import { addPartner } from "../harness/service.ts";
-import {
-  type Browser,
-  browserTestTimeoutMs,
-  expectAccessiblePage,
-  runInBrowser,
-  startBrowser,
-  type Tab,
-} from "./browser.ts";
+import type { Browser, Tab } from "./browser.ts";
+import { browserTestTimeoutMs, expectAccessiblePage, runInBrowser, startBrowser } from "./browser.ts";
 
 setDefaultTimeout(browserTestTimeoutMs);
 

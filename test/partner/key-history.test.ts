@@ -1,13 +1,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  checkKeyCompromise,
-  checkKeyWindow,
-  type KeyHistory,
-  type KeyWindow,
-  readKeyHistory,
-} from "../../src/partner/key-history.ts";
+import type { KeyHistory, KeyWindow } from "../../src/partner/key-history.ts";
+import { checkKeyCompromise, checkKeyWindow, readKeyHistory } from "../../src/partner/key-history.ts";
 import { folder, issuer, keys, signTexts } from "../fixtures/envelope-tokens.ts";
 
 type Entry = Record<string, unknown> & { kid: string; jwk: Record<string, unknown>; state: string };

@@ -7,15 +7,8 @@ import {
   splitLogOrigin,
   verifyCheckpoint,
 } from "../../src/partner/log-checkpoint.ts";
-import {
-  formatNote,
-  formatVerifierKey,
-  type NoteSignature,
-  readNote,
-  readVerifierKey,
-  type SignedNote,
-  type VerifierKey,
-} from "../../src/partner/signed-note.ts";
+import type { NoteSignature, SignedNote, VerifierKey } from "../../src/partner/signed-note.ts";
+import { formatNote, formatVerifierKey, readNote, readVerifierKey } from "../../src/partner/signed-note.ts";
 import { checkpoints } from "../fixtures/log-world.ts";
 import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 

@@ -5,12 +5,8 @@ import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet } from "../../src/partner/key-set.ts";
 import { Refusal, refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
-import {
-  checkNames,
-  runVerificationChecks,
-  type Verification,
-  verificationOfRefusal,
-} from "../../src/partner/verification.ts";
+import type { Verification } from "../../src/partner/verification.ts";
+import { checkNames, runVerificationChecks, verificationOfRefusal } from "../../src/partner/verification.ts";
 import { readHeaderOfType, type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import {
   audience,

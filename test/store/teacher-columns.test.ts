@@ -1,13 +1,8 @@
 import { beforeAll, expect, test } from "bun:test";
 import { isAnnouncementDue } from "../../src/domain/sweep.ts";
 import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
-import {
-  contentFields,
-  licenseStatusOn,
-  type StoredTeacher,
-  type TeacherContent,
-  teacherFields,
-} from "../../src/domain/teachers/teachers.ts";
+import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
+import { contentFields, licenseStatusOn, teacherFields } from "../../src/domain/teachers/teachers.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createRegisterFigures } from "../../src/store/register-figures.ts";

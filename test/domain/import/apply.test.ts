@@ -1,16 +1,8 @@
 import { expect, test } from "bun:test";
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
 import type { ImportStore } from "../../../src/store/imports.ts";
-import {
-  type AddOptions,
-  csv,
-  failingAt,
-  row,
-  rows,
-  type TestImports,
-  withImports,
-  withoutRegNo,
-} from "../../harness/imports.ts";
+import type { AddOptions, TestImports } from "../../harness/imports.ts";
+import { csv, failingAt, row, rows, withImports, withoutRegNo } from "../../harness/imports.ts";
 import { catchError } from "../../harness/rejection.ts";
 
 /** Changes a record in the store directly, by default long before the import. */

@@ -1,12 +1,7 @@
 import { expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
-import {
-  findTeachers,
-  listTeachers,
-  type PageRequest,
-  type TeacherFilter,
-  type TeacherPage,
-} from "../../../src/domain/teachers/list.ts";
+import type { PageRequest, TeacherFilter, TeacherPage } from "../../../src/domain/teachers/list.ts";
+import { findTeachers, listTeachers } from "../../../src/domain/teachers/list.ts";
 import { createNameMatcher } from "../../../src/domain/teachers/name-search.ts";
 import { lagos } from "../../harness/clock.ts";
 import { catchError } from "../../harness/rejection.ts";
