@@ -12,7 +12,7 @@ import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createGroupCommit } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openDatabaseFile } from "../src/store/driver/file.ts";
-import { applySchema, countSteps, hasCompleteRegister, schemaVersion } from "../src/store/driver/schema.ts";
+import { applySchema, countSteps, isRegisterSetUp, schemaVersion } from "../src/store/driver/schema.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
@@ -85,7 +85,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
   try {
     await requireRightClock(() => readDatabaseClock(driver), clock);
     const version = await countSteps(driver);
-    if (isThere && !(await hasCompleteRegister(driver))) await prepareNew(config, options, driver);
+    if (isThere && !(await isRegisterSetUp(driver))) await prepareNew(config, options, driver);
     if (version < schemaVersion) await applySchema(driver);
     const stores = createStores(driver, { commits, acting });
     const keyKind = await readKeyKind(stores.settings, config);
@@ -93,7 +93,7 @@ export async function openRegister(config: Config, options: OpenRegisterOptions 
     // Each machine that uses a libSQL server has a data directory for its own files.
     if (config.database.kind === "server") ensureDataDir(config);
     // A register is complete when it has signing keys. If a kill prevents their write, the next command makes the register again.
-    if (firstSettings !== undefined && !(await hasCompleteRegister(driver)))
+    if (firstSettings !== undefined && !(await isRegisterSetUp(driver)))
       await stores.settings.write(firstSettings(secrets));
     const isNew = await ensureFirstKeys(stores.keys, secrets, { bits: defaultKeyBits, now: clock.now() });
     if (isNew) whenMade?.(`created a new register in ${describeRegisterLocation(config)}`);
@@ -159,7 +159,7 @@ export async function readStoredSettings(config: Config): Promise<ReadonlyMap<st
   if (!hasDatabase(config)) return null;
   return runAndCloseDriver(await openDriver(config), async (driver) => {
     await countSteps(driver);
-    return (await hasCompleteRegister(driver)) ? createSettingsStore(driver).read() : null;
+    return (await isRegisterSetUp(driver)) ? createSettingsStore(driver).read() : null;
   });
 }
 

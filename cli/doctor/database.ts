@@ -18,7 +18,7 @@ import { holdWebhooksSettingName, unreadableCertificateSettingName } from "../..
 import { hasSqliteHeader } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { hasCompleteRegister, inspectSchema } from "../../src/store/driver/schema.ts";
+import { inspectSchema, isRegisterSetUp } from "../../src/store/driver/schema.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { masterKeyCheckSettingName } from "../../src/store/settings.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
@@ -86,7 +86,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     if (tables.length === 0) return missing(options.config);
     return onlyFinding(fail("it belongs to another program", "check --data and --database"));
   }
-  if (!(await hasCompleteRegister(driver))) return missing(options.config);
+  if (!(await isRegisterSetUp(driver))) return missing(options.config);
   const stores = createStores(driver);
   const integrity = await checkIntegrity(driver, await stores.status.sizeBytes(), options.full);
   const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";

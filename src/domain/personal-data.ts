@@ -15,8 +15,8 @@ const digits = new RegExp(digit, "gu");
 const anyAt = /[@＠﹫]/;
 const anyDigit = new RegExp(digit, "u");
 
-/** Separators that are common in file numbers and lists, and rare in phone numbers. */
-const partingJoint = /[/／,\p{Pc}]/u;
+/** Separators that are common in reference numbers (12/2024/0345) and lists, and rare in phone numbers. */
+const rareInPhones = /[/／,\p{Pc}]/u;
 
 const removed = "[removed]";
 /** The fewest digits in a row that count as personal data: a phone number without its leading zero has ten. */
@@ -94,7 +94,7 @@ const usualGrouping =
 function grouped(all: readonly Group[]): string {
   return all
     .map(
-      ({ digits, jointBefore }, at) => (at === 0 ? "" : partingJoint.test(jointBefore) ? "/" : "-") + digits,
+      ({ digits, jointBefore }, at) => (at === 0 ? "" : rareInPhones.test(jointBefore) ? "/" : "-") + digits,
     )
     .join("");
 }
@@ -126,7 +126,7 @@ function withoutYears(all: readonly Group[]): Group[][] {
 /** True if all groups, or some adjacent groups, form a NIN or a phone number. */
 function isNumber(part: readonly Group[]): boolean {
   const joints = part.slice(1).map(({ jointBefore }) => jointBefore);
-  const isSpaced = !partingJoint.test(joints.join(""));
+  const isSpaced = !rareInPhones.test(joints.join(""));
   const total = part.reduce((sum, group) => sum + group.digits.length, 0);
   if (isSpaced && total >= ninDigits && total <= maxPhoneDigits) return true;
   return part.some((_, from) => {

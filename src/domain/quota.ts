@@ -157,7 +157,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       return chargeOf(calls, ofDay);
     },
     /** Checks before long work that the day has room for the calls; reserves nothing. @throws QuotaExceededError */
-    expectOfDay: (calls: number) => requireRoom(0, calls),
+    checkDayRoom: (calls: number) => requireRoom(0, calls),
     committed,
     /** Reads the partner's windows from the database after a refused commit. */
     reread,

@@ -154,7 +154,7 @@ async function attestList(
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
   // The lookups of a list take long, so the day's quota is checked before them.
-  quota.expectOfDay(list.teachers.length);
+  quota.checkDayRoom(list.teachers.length);
   const evaluated = await evaluateTeacherList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);
   const { partner, credential } = authenticated;

@@ -132,7 +132,7 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     expect(await configured(before, after)).toBe("tvs:tvs 700\ndaemon\ndaemon tvs\ntvs");
   });
 
-  test("the Debian package makes the user tvs the owner of root's data folder and of its files, and follows no link", async () => {
+  test("the Debian package gives a data folder that belongs to root, and its files, to the user tvs, and follows no link", async () => {
     const before = `mkdir -m 755 -p /var/lib/tvs/calls; touch /var/lib/tvs/tvs.db /var/lib/other
       ln -s ../other /var/lib/tvs/link; chmod -R go-w /var/lib/tvs`;
     const after = `${folderOwner}; cd /var/lib; stat -c '%n %U' tvs/calls tvs/tvs.db tvs/link other`;

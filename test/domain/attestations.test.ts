@@ -34,7 +34,7 @@ test("an attestation stores a teacher id that nobody has, unless the id may be a
   }
 });
 
-test("an attestation stores a registration number that nobody has without the parts that may be a NIN or an e-mail address", () => {
+test("if no teacher has a registration number, its attestation stores [removed] for parts that look like a NIN or an e-mail address", () => {
   const kept = (value: string) => redactIdentifier({ by: "regNo", value }, null, index).reference;
   expect(kept("LA/2019/PRI/04417")).toBe("regNo:LA/2019/PRI/04417");
   expect(kept(`LA/2019/PRI/${nin}`)).toBe("regNo:LA/2019/PRI/[removed]");

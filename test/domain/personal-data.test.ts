@@ -86,9 +86,14 @@ test("rows of an extract with personal data in a text are rejected and not store
     expect(everything()).not.toContain(text);
   }));
 
-test.each(spellings)("%s is not stored in a context, a reason or a partner's name", (text) => {
-  expect(makeStoredRequestContext({ correlationId: `of ${text}` })).toBe('{"correlationId":"of [removed]"}');
-  const usage = expect.objectContaining({ code: "USAGE" });
-  expect(() => checkChangeReason(`decision on ${text}`)).toThrow(usage);
-  expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
-});
+test.each(spellings)(
+  "%s is removed from a call's context, and refused in the reason of a change and in a partner's name",
+  (text) => {
+    expect(makeStoredRequestContext({ correlationId: `of ${text}` })).toBe(
+      '{"correlationId":"of [removed]"}',
+    );
+    const usage = expect.objectContaining({ code: "USAGE" });
+    expect(() => checkChangeReason(`decision on ${text}`)).toThrow(usage);
+    expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
+  },
+);

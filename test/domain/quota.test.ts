@@ -144,11 +144,11 @@ test("chargeFor returns the calls to charge, the windows and the limits that the
   );
 });
 
-test("expectOfDay refuses more calls than the day's quota has left, and reserves nothing", () => {
+test("checkDayRoom throws for more calls than the day's quota has left, and reserves none", () => {
   const quota = aQuota();
   const call = reserved(quota, partner());
-  expect(refusalOf(() => call.expectOfDay(10))).toBeNull();
-  expect(refusalOf(() => call.expectOfDay(11))).toMatchObject(untilDayEnd);
+  expect(refusalOf(() => call.checkDayRoom(10))).toBeNull();
+  expect(refusalOf(() => call.checkDayRoom(11))).toMatchObject(untilDayEnd);
   expect(roomOf(quota, partner())).toBe(2);
 });
 
@@ -236,7 +236,7 @@ function aDatabase(used: CallsUsed) {
 }
 const opened = (used: CallsUsed) => createQuotaCounter({ clock: aClock(start), store: aDatabase(used) });
 
-test("a call whose commit was refused, and later calls, are checked against the quota use in the database", async () => {
+test("a call whose commit was refused, and later calls, are checked against the quota use in the database, not in memory", async () => {
   const quota = opened({ minute: 3, day: 3 });
   const call = reserved(quota, partner());
   call.chargeFor(1);

@@ -116,7 +116,7 @@ test("the public page never says that a licence was revoked", async () => {
   expect(html).not.toMatch(/revok|misconduct|2025|November/i);
 });
 
-test("the public page links to the API's photo without loading it, and escapes the register's values", async () => {
+test("the public page links to the teacher's photo and does not load it, and escapes the values of the register", async () => {
   const html = await (await ask(photoNo)).text();
   expect(html).toContain('<a href="https://photos.example/888.jpg" rel="external noreferrer noopener">');
   expect(html).not.toContain("<img");

@@ -48,7 +48,7 @@ export async function countSteps(driver: Driver, all = steps): Promise<number> {
 }
 
 /** Returns true if a register is complete: it has signing keys, which are stored last. */
-export async function hasCompleteRegister(driver: Driver): Promise<boolean> {
+export async function isRegisterSetUp(driver: Driver): Promise<boolean> {
   const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
   return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
 }

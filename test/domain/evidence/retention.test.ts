@@ -114,7 +114,7 @@ describe("attestations older than the retention period", () => {
       expect(await prune()).toBe(2);
     }));
 
-  test("retention deletes nothing if somebody else wrote the retention setting or the retention note", () =>
+  test("retention deletes nothing if the retention setting has no valid MAC, or the log did not sign the retention note", () =>
     withAged(10, async ({ prune, age, stores: { settings }, driver, store }) => {
       age(8);
       await settings.write({ keep_attestations: "100d" });

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { bind, type Driver } from "../../../src/store/driver/driver.ts";
-import {
-  applySchema,
-  countSteps,
-  hasCompleteRegister,
-  schemaVersion,
-} from "../../../src/store/driver/schema.ts";
+import { applySchema, countSteps, isRegisterSetUp, schemaVersion } from "../../../src/store/driver/schema.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { driverKinds, withDatabase } from "../../harness/drivers.ts";
 import { catchError } from "../../harness/rejection.ts";
@@ -26,18 +21,18 @@ const numbers = async (driver: Driver) =>
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
-    test("applySchema makes the schema in an empty database, and hasCompleteRegister does not", () =>
+    test("applySchema makes the schema in an empty database, but no register", () =>
       withDatabase(kind, async (driver) => {
-        expect(await hasCompleteRegister(driver)).toBe(false);
+        expect(await isRegisterSetUp(driver)).toBe(false);
         expect(await countSteps(driver)).toBe(0);
         expect(await objects(driver)).toEqual([]);
         await applySchema(driver);
         expect(await countSteps(driver)).toBe(schemaVersion);
-        expect(await hasCompleteRegister(driver)).toBe(false);
+        expect(await isRegisterSetUp(driver)).toBe(false);
         const keys = createKeyStore(driver);
         expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
         expect(await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"))).toBe(false);
-        expect(await hasCompleteRegister(driver)).toBe(true);
+        expect(await isRegisterSetUp(driver)).toBe(true);
       }));
 
     test("the schema is made once when two programs start together", () =>
