@@ -125,8 +125,8 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
 }
 
 /**
- * Finds leftover copies of the database engine. Bun unpacks the engine once, to a path that anybody can compute. If
- * another user's file has that path, each command leaves a copy with a random name.
+ * Finds leftover copies of the database engine. Bun unpacks the engine once and reuses that file, whose name anybody can
+ * compute. If another user's file has that name, each command unpacks and leaves a copy under a random name.
  */
 function checkLeftEngines(folder: string, uid: number): Finding | null {
   const found = fs.readdirSync(folder).flatMap((name) => {

@@ -43,7 +43,7 @@ export const fileFormatArgs = {
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
 
-/** The name of the setting with the mapping of the last import with --map. `tvs teachers map --forget` empties the setting. */
+/** The setting that stores the last applied mapping of columns (--map). `tvs teachers map --forget` empties the setting. */
 const mappingName = "import_mapping";
 
 export async function readRememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {

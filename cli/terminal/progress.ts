@@ -3,7 +3,7 @@
 import { Presets, SingleBar } from "cli-progress";
 
 export type ProgressBar = {
-  /** Shows the progress. @param more `total` if it was unknown before; `counted` is for the rate (default: `done`) */
+  /** Shows the progress. @param more `total` if unknown before; `counted` is what the rate counts (default: `done`) */
   show(done: number, more?: { readonly total?: number; readonly counted?: number }): void;
   stop(): void;
 };

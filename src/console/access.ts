@@ -35,7 +35,7 @@ export function parseConsoleFile(text: string | null): RunningConsole {
 
 export const formatConsoleFile = ({ port, id }: RunningConsole): string => `${port} ${id}\n`;
 
-/** Makes a link that opens the console once. The token in the link has a MAC, so the service need not store links. */
+/** Makes a link that opens the console once. The service checks the token's MAC, and remembers only used tokens. */
 export function createConsoleLink(secrets: Secrets, location: RunningConsole, now: number) {
   const expiresAt = now + consoleLinkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomText(12)}`;

@@ -124,7 +124,7 @@ export function authenticate(
   return found.find((caller) => caller !== null) ?? null;
 }
 
-/** The code and message of each 401. `unknown` is for a well-formed credential, and hides whether it exists. */
+/** The code and message of each 401. With `unknown` the caller cannot learn whether a well-formed credential exists. */
 const refusedCredentials = {
   none: [
     "CREDENTIAL_REQUIRED",

@@ -52,7 +52,7 @@ export function hasWildcardHost(issuer: string): boolean {
   return /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(hostOf(issuer));
 }
 
-/** Finds why an issuer's URL is unfit for a live service. @returns null if the URL is fit */
+/** Finds why a URL is unfit as the issuer of a live service. @returns null if the URL is fit */
 export function findIssuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | null {
   if (hasWildcardHost(issuer)) return "wildcard";
   if (isLoopbackHost(hostOf(issuer))) return "loopback";

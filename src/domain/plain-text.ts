@@ -14,7 +14,7 @@ const joiningLetter = `[${joining.map((script) => `\\p{Script_Extensions=${scrip
 /** A zero-width joiner or non-joiner between two letters of a joining script, where it is part of the spelling. */
 const joiner = new RegExp(`(?<=${joiningLetter})[\\u200c\\u200d](?=${joiningLetter})`, "gu");
 
-/** True if a text contains an invisible character, or U+FFFD from a failed decoding. */
+/** True if a text contains U+FFFD from a failed decoding, or an invisible character, except a joiner that spelling needs. */
 export function hasHiddenCharacter(text: string): boolean {
   return hidden.test(text) && hidden.test(text.replace(joiner, ""));
 }

@@ -15,7 +15,7 @@ export type QuotaFigures = ServiceReadings["quotas"][number];
 /** An endpoint's figures, with only the host of the URL, whose path or query may contain a secret of the partner. */
 export type EndpointFigures = ServiceReadings["endpoints"][number];
 
-/** The newest readings (null before the first), and whether the last attempt to renew them failed. */
+/** The service's newest readings (null before the first), and whether the last attempt to renew them failed. */
 export type LatestReadings = { readonly readings: ServiceReadings | null; readonly hasFailed: boolean };
 
 type ReadingsDependencies = {

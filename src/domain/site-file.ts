@@ -144,7 +144,7 @@ function flawOfLogo(file: Buffer): string | null {
   if (Math.min(width, height) === 0) return "is a damaged PNG";
   if (Math.max(width, height) > maxPngSide) return "is more than 2048 pixels wide or high";
   try {
-    // A pixel has at most eight bytes, and each row an extra byte. Interlaced pictures have at most twice as many rows.
+    // A pixel has at most eight bytes, and each row one byte for its filter. An interlaced picture has up to twice the rows.
     const maxOutputLength = height * (8 * width + 2) + 64;
     return inflateSync(packed, { maxOutputLength }).length > 0 ? null : "is a damaged PNG";
   } catch {

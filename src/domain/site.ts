@@ -14,6 +14,7 @@ export type SiteDetails = {
   readonly reportUrl: string | null;
 };
 
+/** The registry's details before the operator sets any. */
 export const defaultSite: SiteDetails = {
   name: null,
   logo: null,

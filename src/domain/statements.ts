@@ -161,7 +161,7 @@ function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex)
 type StatementTerms = Pick<Attestation, "kid" | "policyVersion" | "credential" | "requestId"> & {
   readonly issuer: string;
   readonly audience: string;
-  /** Whole seconds since the Unix epoch. */
+  /** The time of signing (`iat`), in whole seconds since the Unix epoch. */
   readonly at: number;
 };
 

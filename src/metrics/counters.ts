@@ -53,6 +53,7 @@ function histogramOf(name: string, bounds: readonly number[]) {
 
 const newRoute = (traffic: TrafficKind) => ({ traffic, durations: makeHistogram() });
 
+/** What this process counted between two calls of `takeInterval`. */
 export type IntervalCounts = ReturnType<typeof newInterval>;
 
 /** Starts the counts of an interval. @param signingPeak the signatures that callers wait for when the interval begins */

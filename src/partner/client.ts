@@ -84,7 +84,7 @@ export type Client = {
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
   /** Gets your terms, your credentials, and your use of the daily quota. */
   me(options?: CallOptions): Promise<Me>;
-  /** Gets the events after `after`, your last page's `iterator`. Repeat until `done`. After `EVENTS_GONE`, omit `after`. */
+  /** Gets a page of events. Pass its `iterator` as the next call's `after`, until `done`. On `EVENTS_GONE`, omit `after`. */
   events(page?: PageOptions): Promise<Events>;
   /** Your watch list of registration numbers. The event filter `watched` selects the events of these teachers. */
   readonly watch: {

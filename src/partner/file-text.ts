@@ -72,7 +72,7 @@ export function findMisreadUtf16(text: string): Refusal | null {
   return misreadUtf16.test(text) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }
 
-/** Refuses UTF-16 bytes that {@link decodeTextFile} could not decode; null for bytes that are not UTF-16. */
+/** Refuses UTF-16 bytes; null for other bytes. Call it only after {@link decodeTextFile} has failed on the bytes. */
 export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
   return isUtf16(bytes) ? refuse("TEXT_DAMAGED", damagedUtf16) : null;
 }

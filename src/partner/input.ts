@@ -24,8 +24,8 @@ import {
   sliceJsonParts,
 } from "./strict-json.ts";
 
-// A file without an envelope, such as an error answer or a web page, is undecidable, because it shows no forgery. An
-// input is verified as an envelope if it has a signature, or at any depth a member that only envelopes have.
+// An input that does not claim to be an envelope, such as a web page, gets the verdict `undecidable`, because it shows no
+// forgery. An input claims to be an envelope if it looks like a JWS, or has one of these members at any depth.
 
 const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 

@@ -144,10 +144,10 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): CheckOu
 /**
  * Builds the key set for `verifyEnvelope` from a JWKS (RFC 7517), a key history or both.
  *
- * A bad source does not throw: every envelope then gets the set's refusal. With both sources, the history's signer must be
- * in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. A history alone is trusted unless `anchor` pins another signer: get the
- * history from the service or your own archive, never from the party that hands over the envelope. With an anchor, only
- * keys of the history are accepted.
+ * If a source cannot be checked, `verifyEnvelope` refuses every envelope. With both sources, the history's signer
+ * must be in the JWKS, else the refusal is `KEY_HISTORY_NOT_ANCHORED`. `anchor` is the id of the key that must have signed
+ * the history; only keys of the history are then accepted. A history without JWKS and anchor may have any signer: get it
+ * from the service or your own archive, never from the party that hands over the envelope.
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
  * @throws TypeError if no source is given, the anchor is malformed, or an anchor is given without a history
  * @example

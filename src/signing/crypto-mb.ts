@@ -146,7 +146,7 @@ function overwrite(parts: readonly Uint8Array[]): void {
   for (const part of parts) part.fill(0);
 }
 
-/** Makes the padded message of each lane, in which only the hash is missing. */
+/** Makes the padded messages (PKCS #1 v1.5) that are signed together, one for each lane. `sign` adds each hash later. */
 function paddedMessages(bytes: number): Uint8Array<ArrayBuffer> {
   const messages = makeFixedBytes(laneCount * bytes).fill(0xff);
   for (let start = 0; start < messages.length; start += bytes) {

@@ -84,7 +84,7 @@ export function signHashes(key: OpensslKey, hashes: readonly Uint8Array[]): Uint
   return hashes.map(key.loaded.sign);
 }
 
-/** Opens crypto_mb. @returns null if it is unusable or hardly faster than OpenSSL @throws Error instead, if insisted on */
+/** Opens crypto_mb. @returns null if it is unusable or too slow @throws Error if it is unusable and `isInsisted` */
 async function chooseCryptoMb(options: OpensslOptions, libcrypto: Libcrypto, singleMs: number) {
   const { file, isInsisted = false } = options.cryptoMb ?? {};
   try {

@@ -203,7 +203,7 @@ function teachersIn(tx: Transaction) {
 
 const importReaders = {
   ...{ id: integer, file: text, sha256: text, startedAt: integer, finishedAt: integerOrNull },
-  /** The time at which another import began before this import was finished; null if no other import did. */
+  /** The time at which the next import began although this import had not finished. Null if no such import began. */
   abandonedAt: integerOrNull,
   ...{ applied: integer, inserted: integer, updated: integer, unchanged: integer },
   ...{ rejected: integer, warnings: integer, events: integer },

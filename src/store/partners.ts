@@ -62,12 +62,10 @@ export function createPartnerStore(driver: Driver, acting = serviceActor) {
       const added = ofPartner(record.partnerId, "added", key.keyId);
       return insert(driver, [bind(insertPartner, args), apiKeys.insert(key), added], taken);
     },
-    /**
-     * Changes only the given terms, so that two operators do not undo each other's changes. @throws TvsError NOT_KNOWN
-     */
+    /** Changes only the given terms: two operators undo no change of each other. @throws TvsError NOT_KNOWN */
     update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
       change(partnerId, (before) => makeTermsUpdate(before, terms, recorded)),
-    /** Disables a partner, or enables it if `at` is null. An earlier disabling's time stays. @throws TvsError NOT_KNOWN */
+    /** Disables a partner, or enables it if `at` is null. If already disabled, the time stays. @throws TvsError NOT_KNOWN */
     disable: (partnerId: string, at: number | null) =>
       change(partnerId, ({ disabledAt }) =>
         (disabledAt === null) === (at === null)

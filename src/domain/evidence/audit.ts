@@ -52,7 +52,7 @@ type AuditDependencies = {
   readonly keys: readonly Pick<SigningKey, "kid" | "jwk">[];
   /** True verifies every signature. The audit then takes about twenty times as long. */
   readonly allSignatures: boolean;
-  /** Waits a moment, because a process that pins a checkpoint in its file stores it in the database a little later. */
+  /** Waits before a second look for a pinned checkpoint: a process pins it first, and stores it soon after. */
   readonly settle: () => Promise<void>;
   /** Called after each block. @param done attestations audited so far @param total all attestations */
   onProgress(done: number, total: number): void;

@@ -186,7 +186,7 @@ export function createDuplicateIssue(
   return addRegNoToIssue({ line, field: labelOfField(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
-/** Adds a row's registration number to an issue. Messages do not show the number if it may be personal data. */
+/** Adds a row's registration number to an issue: without personal data as `regNo`, for messages, and whole as `identity`. */
 export function addRegNoToIssue(issue: ImportIssue, regNo: string): ImportIssue {
   return { ...issue, regNo: redactRegNo(regNo), identity: regNo };
 }

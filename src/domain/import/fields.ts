@@ -12,7 +12,7 @@ type RecordField = {
     : never;
 }[keyof Fields];
 
-/** A field of an extract. `licenseStatus` is not stored: it sets or lifts a revocation, or is compared with the dates. */
+/** A field of an imported file. `licenseStatus` is not stored: it sets or lifts a revocation, or is checked by the dates. */
 export type ImportField = RecordField | "licenseStatus";
 
 const listed = Object.entries(teacherFields).flatMap(([recordField, { kind, csv }]) =>

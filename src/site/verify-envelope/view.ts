@@ -78,7 +78,7 @@ const languages: Readonly<Record<string, typeof english>> = { en: english };
 
 export const texts = languages[document.documentElement.lang] ?? english;
 
-/** The source of the keys: the page fetches them, or the user pastes them. A printed attestation names this source. */
+/** The source of the keys: fetched by the page, or pasted by the user if the page has a field for keys (`jwks`). */
 export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
 
 const tool = requireElement("tool", HTMLElement);

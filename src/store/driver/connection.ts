@@ -147,7 +147,7 @@ export async function lockFile(file: string): Promise<{ close(): void }> {
   return { close: () => void db.close() };
 }
 
-/** Checks by a read whether a process holds the lock. It creates no file. */
+/** Returns true if a process holds the lock of {@link lockFile} on the file. Only reads, and creates no file. */
 export async function isFileLocked(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
   const db = await openNativeDatabase(file);

@@ -47,7 +47,7 @@ export function rowReader<T>(readers: Readers<T>): (row: Row) => T {
     Object.fromEntries(columns.map(({ member, column, read }) => [member, read(row, column)])) as T;
 }
 
-/** Makes the reader and the INSERT of a table that has a column for each member of the record. */
+/** Defines a table with a column for each member of a record: makes its reader and its INSERT. */
 export function tableOf<T extends Record<keyof T, SqlValue>>(table: string, readers: Readers<T>) {
   const members = Object.keys(readers) as (keyof T & string)[];
   const columns = members.map(columnOf);

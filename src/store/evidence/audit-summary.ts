@@ -23,7 +23,7 @@ export type DatabaseSummary = {
   readonly counts: Readonly<Record<(typeof counted)[number], number>>;
 };
 
-/** A key, partner, credential or teacher whose state a restore changes; `was` or `now` is null where it is missing. */
+/** An item whose state differs in the replaced (`was`) and the restored database (`now`); null if it has no state there. */
 export type StateDifference = { kind: AuditedKind; id: string; was: string | null; now: string | null };
 type Undone = { readonly changes: readonly StateDifference[]; readonly lost: DatabaseSummary["counts"] };
 

@@ -47,7 +47,7 @@ function explain(error: unknown, hasToken: boolean): readonly [code: ErrorCode, 
 
 const protocolErrors = /ProtoError|Malformed|JSON|invalid HTTP|InvalidHTTP/i;
 
-/** Makes the error for a server that could not be opened. `url` has no user name and no token (`config.ts`). */
+/** Makes the error for a failed connection to a database server. `url` has no user name and no token (`config.ts`). */
 export function serverOpenError(error: unknown, url: string, hasToken: boolean): TvsError {
   const [code, words] = explain(error, hasToken);
   return new TvsError(code, `the database at ${url} ${words}`, {
