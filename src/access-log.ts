@@ -17,8 +17,7 @@ const maxWaiting = 8 * 1024 ** 2;
 const closeMs = 2_000;
 
 /**
- * Opens the access log (decision D11.1): a line of JSON for each answered call. `observe` never throws, and never waits
- * for the disk.
+ * Opens the access log (D11.1): a line of JSON for each answered call. `observe` never throws or waits for the disk.
  * @param file the log of partners' calls. Calls without a valid credential have their own file, `…-others.log`, because
  *   anybody can make so many of them that older files are deleted
  */

@@ -19,8 +19,9 @@ import { addToLogStateFile, readLogStateFile, readTrustedLogKeys } from "./log-s
 const aheadMs = 60_000;
 
 /**
- * The result of a check. `grown`: the log, or a later log, has all entries seen before. `lost`: a later log lacks some.
- * `forked`: the tree contradicts the tree seen before. `shrunk`: the larger tree or later log seen before is gone.
+ * `first`: the service's log was never seen before. `same`: no new entries. `grown`: the log, or its successor, has all
+ * entries seen before. `lost`: the successor is not proven to have them. `forked`: the tree contradicts the tree seen
+ * before. `shrunk`: the service does not show the larger tree, or the successor, that was seen before.
  */
 type Verdict = "first" | "same" | "grown" | "lost" | "forked" | "shrunk";
 

@@ -78,8 +78,7 @@ export function findUserName(uid: number): string | undefined {
 }
 
 /**
- * Explains why no register is made in a folder with a master key and no database: the new database could be mistaken
- * for the lost one.
+ * Explains why a folder with only a master key gets no database: a new one could be mistaken for the lost database.
  * @returns null if the folder has no master key, or for a sandbox
  */
 export function lostDatabaseError({ database, masterKeyFile, sandbox }: Config): TvsError | null {

@@ -10,7 +10,7 @@ import type { Encoding } from "../../src/domain/import/text.ts";
 import { convertToUtf8, readBeginning, readByteOrderMark } from "../../src/domain/import/text.ts";
 import { decryptPrivateKey, signingAlgorithm } from "../../src/domain/keys.ts";
 import { currentWindowStarts } from "../../src/domain/quota-windows.ts";
-import { evaluateTeacherList, type StatementRequest, signStatement } from "../../src/domain/statements.ts";
+import { checkListedTeachers, type StatementRequest, signStatement } from "../../src/domain/statements.ts";
 import {
   checkRosterRow,
   computeEligiblePercentage,
@@ -239,7 +239,7 @@ async function tryStatement(operator: OpenedRegister, asked: StatementRequest, s
   const { issuer, policy } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
-  const judged = await evaluateTeacherList(asked, { teachers, blindIndex, policy, today });
+  const judged = await checkListedTeachers(asked, { teachers, blindIndex, policy, today });
   const { kid } = snapshot.keys.active;
   const requestId = uuidv7();
   const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };

@@ -181,7 +181,7 @@ export function printList<T>(args: Asked, list: readonly T[], columns: TableColu
   );
 }
 
-/** Makes a text with a line for each member. A long value continues on further lines. */
+/** Makes a text with a line for each name and its value. A long value continues on further lines. */
 export function formatMembers(members: Readonly<Record<string, TableCell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
   const isSeen = process.stdout.isTTY === true;

@@ -6,7 +6,7 @@ import { refuseNonEnvelope } from "../partner/input.ts";
 import { isStatement, readJwsPart, splitCompactJws } from "../partner/jws.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
 import { isJsonObject, type JsonValue } from "../partner/strict-json.ts";
-import { findStatementDifference } from "../partner/verify-statement.ts";
+import { compareWithSignedClaims } from "../partner/verify-statement.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { Attestation } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
@@ -93,7 +93,7 @@ async function compare(jws: string, record: Attestation, value: JsonValue): Prom
 async function unsignedDifference(record: Attestation, value: JsonValue): Promise<Refusal | null> {
   if (!isJsonObject(value)) return null;
   const { claims } = decodeAttestation(record);
-  if (isStatement(value)) return findStatementDifference(value, claims, record.kid);
+  if (isStatement(value)) return compareWithSignedClaims(value, claims, record.kid);
   const outer = readUnsignedMembers(value);
   if (outer instanceof Refusal) return outer;
   const read = readEnvelopeClaims(claims, record.issuedAt);

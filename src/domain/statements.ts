@@ -62,8 +62,8 @@ const maxNames = 3;
 /** The rows evaluated in one turn of the event loop, for about half a millisecond. Other calls run between turns. */
 const rowsInTurn = 24;
 
-/** Looks up and evaluates each row. @throws TvsError REQUEST_INVALID if a person has more than three names */
-export async function evaluateTeacherList(
+/** Decides whether each row's teacher is eligible. @throws TvsError REQUEST_INVALID if a person has over three names */
+export async function checkListedTeachers(
   { purpose, list, teachers: listed }: StatementRequest,
   evaluation: ListEvaluationInput,
 ): Promise<EvaluatedList> {

@@ -12,7 +12,7 @@ import { evaluateEligibility } from "./eligibility.ts";
 import { type Claims, type SerializedEnvelope, type Signer, signEnvelopes } from "./envelopes.ts";
 import type { CallAnswer, IdempotentRunner, PendingRecord, StoredAnswer } from "./idempotency.ts";
 import type { CallQuota } from "./quota.ts";
-import { evaluateTeacherList, type StatementRequest, signStatement } from "./statements.ts";
+import { checkListedTeachers, type StatementRequest, signStatement } from "./statements.ts";
 import { type StatusIndexer, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOfIdentifier } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
@@ -76,8 +76,7 @@ type Outcome = Pick<CallCommit, "attestations" | "read" | "people" | "charge"> &
  * Looks teachers up, applies the policy, signs, and commits the evidence before the answer is sent. The commit checks
  * the preconditions; if one no longer holds, the caller retries the call (decision D4.8).
  *
- * A failed lookup or signature is an error. "Not found" is signed only if the register answered that it has nobody
- * (decision D2.2).
+ * A failed lookup or signature is an error. "Not found" is signed only if the register says that it has nobody (D2.2).
  */
 export function createCallAnswerer(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
@@ -155,7 +154,7 @@ async function attestList(
   const today = snapshot.calendar.dateAt(at * 1000);
   // The lookups of a list take long, so the day's quota is checked before them.
   quota.checkDayRoom(list.teachers.length);
-  const evaluated = await evaluateTeacherList(list, { teachers, blindIndex, policy, today });
+  const evaluated = await checkListedTeachers(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, list.teachers.length);
   const { partner, credential } = authenticated;
   const { attestation, answer } = await signStatement(

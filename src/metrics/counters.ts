@@ -67,7 +67,7 @@ const newInterval = (signingPeak: number) => ({
 
 export type Counters = ReturnType<typeof createServiceCounters>;
 
-/** Makes the counters of this process. @param table the routes; each route with a kind of traffic is counted separately */
+/** Makes the counters of this process. @param table the routes; a route without `traffic` counts as `other` */
 export function createServiceCounters(table: readonly CountedRoute[]) {
   const other = newRoute("other");
   const routes = new Map([["other", other]]);

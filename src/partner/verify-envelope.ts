@@ -237,7 +237,7 @@ export function assertVerifyOptions(options: VerifyOptions): void {
  * @param input an envelope as JSON text, a bare compact JWS, or a value of `readStrictJson` (`JSON.parse` drops duplicate
  * members, which then cannot be refused)
  * @returns the verdict with every check; a bad envelope never throws
- * @throws TypeError if issuer or audience is missing, a date is invalid, a duration is negative or a list is not a text
+ * @throws TypeError if `issuer` or `audience` is missing, or if `now`, a duration or `statusLists` is invalid
  * @example
  * ```ts
  * const verdict = await verifyEnvelope(text, { keys, issuer: "https://verify.example.org", audience: "exam-board" });

@@ -197,9 +197,9 @@ export async function verifyStatement(
  * Compares the rows and the unsigned members of a statement with its claims, after the caller has verified the signature.
  * @param signed the claims of the statement's JWS
  * @param kid the key id in the header of the JWS
- * @returns the first difference; null if rows and members are the signed ones
+ * @returns the first difference or malformed part as a Refusal; null if rows and members are the signed ones
  */
-export async function findStatementDifference(input: JsonValue, signed: JsonObject, kid: string) {
+export async function compareWithSignedClaims(input: JsonValue, signed: JsonObject, kid: string) {
   const form = parseStatement(input);
   if (form instanceof Refusal) return form;
   const claims = readStatementClaims(signed, Number(signed.iat));

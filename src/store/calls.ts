@@ -38,7 +38,9 @@ export const callPreconditions = {
     read.every((one) => "by" in one || versions.get(one.id) === one.version),
   /** No teacher now has an identifier under which the call found no teacher. */
   nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
+  /** The partner's quota of the UTC minute has room for the call's charge. */
   minute: ({ charge }, current) => hasRoom(charge, "minute", current),
+  /** The partner's quota of the UTC day has room for the call's charge. */
   day: ({ charge }, current) => hasRoom(charge, "day", current),
   /** No answer is stored under the call's idempotency key, or the stored answer has expired. */
   idempotency: ({ idempotency }, { answeredAt }) =>

@@ -4,7 +4,7 @@ import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import type { RefusalReason } from "../../src/partner/reasons.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
-import { findStatementDifference, verifyStatement } from "../../src/partner/verify-statement.ts";
+import { compareWithSignedClaims, verifyStatement } from "../../src/partner/verify-statement.ts";
 import * as examples from "../api/openapi/examples.ts";
 import { audience, issuer, keys, now, signTexts } from "../fixtures/envelope-tokens.ts";
 import { leaf, mth } from "../fixtures/rfc6962.ts";
@@ -176,10 +176,10 @@ test("verifyStatement describes its checks of the form, the unsigned members and
   });
 });
 
-test("findStatementDifference compares a statement with its signed claims", async () => {
+test("compareWithSignedClaims compares a statement with its signed claims", async () => {
   const payload = JSON.parse(Buffer.from(statement.signature.split(".")[1] ?? "", "base64url").toString());
   const reasonOf = async (given: object, claims: object, kid = statement.signatureKid) =>
-    (await findStatementDifference(given as never, { ...payload, ...claims }, kid))?.reason ?? null;
+    (await compareWithSignedClaims(given as never, { ...payload, ...claims }, kid))?.reason ?? null;
   expect(await reasonOf(statement, {})).toBeNull();
   expect(await reasonOf(statement, {}, "x")).toBe("OUTER_KID_DIFFERS");
   expect(await reasonOf(statement, { purpose: 7 })).toBe("CLAIM_TYPE");

@@ -38,7 +38,7 @@ const trials: readonly Trial[] = [
   {
     file: "store/preconditions",
     promise: "No answer is stored if a fact behind the answer has changed",
-    attempt: "Each precondition of a commit is broken, over a file and over a libSQL server",
+    attempt: "Each precondition of a commit is broken, over a file and a libSQL server",
   },
   {
     file: "faults/webhook-kill",
@@ -47,12 +47,12 @@ const trials: readonly Trial[] = [
   },
   {
     file: "domain/revocation-origin",
-    promise: "An import never lifts an operator’s revocation",
+    promise: "An import without `--lift-revocations` never lifts an operator’s revocation",
     attempt: "Imports and an operator change the same teachers in turns",
   },
   {
     file: "faults/command-failures",
-    promise: "A command that failed leaves nothing half done, and can be run again",
+    promise: "A failed command leaves nothing half done, and can be run again",
     attempt: "Each command that writes is killed, or its disk is full, read-only or failing",
   },
   {
@@ -73,7 +73,7 @@ const trials: readonly Trial[] = [
   {
     file: "domain/evidence/kills",
     promise: "No attestation that a checkpoint covers is lost, and no two checkpoints contradict each other",
-    attempt: "The process dies before each write of the log, over a file and over a libSQL server",
+    attempt: "The process dies before each write of the log, over a file and a libSQL server",
   },
   {
     file: "fuzz/http",
@@ -82,9 +82,9 @@ const trials: readonly Trial[] = [
   },
   {
     file: "fuzz/parsers",
-    promise: "A parser accepts only genuine documents",
+    promise: "No parser accepts a forged signed document",
     attempt:
-      "Genuine documents are changed at random, and an independent reader checks each accepted document",
+      "Signed documents and extracts are changed at random, and independent code checks each accepted signed document",
   },
   {
     file: "blackbox/secrecy",

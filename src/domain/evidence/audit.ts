@@ -149,7 +149,7 @@ function createRowCheck(
   let issuedBefore = Number.NEGATIVE_INFINITY;
   const opened = importPublicKeys(keys);
 
-  /** Verifies the signature if `allSignatures`, no checkpoint covers the row, or the row's time is out of order. */
+  /** Verifies the signature if `allSignatures`, if no checkpoint covers the row, or if the row is dated too early. */
   function forgeryOf(index: number, row: AttestationRow): string | null {
     const isOutOfOrder = row.issuedAt < issuedBefore - maxClockSkewSeconds;
     issuedBefore = row.issuedAt;

@@ -90,9 +90,9 @@ export function createLogWriter(dependencies: LogDependencies) {
 
       const signed = { log: log.number, size, signedAt: seconds * 1000, note };
       if (await store.addCheckpoint(signed, newest)) return signed;
-      // On the disk, if `addCheckpoint` was true: the note, in log.checkpoint and in the database, where anybody may
-      // read it. A kill loses nothing. If another process stored a checkpoint first, nobody has seen this note, and the
-      // next attempt pins the checkpoint of the other process.
+      // If `addCheckpoint` returned true, the note is in log.checkpoint and in the database, and a kill loses nothing.
+      // If it returned false, another process stored a checkpoint first: our note is in log.checkpoint only, and nobody
+      // has seen our note. The next attempt begins with the checkpoint of the other process.
     }
     throw tooBusyError();
   }

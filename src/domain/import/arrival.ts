@@ -131,7 +131,7 @@ export function createUnreadColumnTally(name: string, label: string, isOwn: bool
     words: new Map<string, number>(),
     /** Whether `words` lacks some of the column's words, because the size of `words` is limited. */
     isTruncated: false,
-    /** Whether a word may mean a withdrawn licence or, in `license_status`, is not one of the register's words. */
+    /** True after a word that may mean a withdrawn licence; if `isOwn`, after a word outside `licenseStatusWords`. */
     isSuspect: false,
   };
 }

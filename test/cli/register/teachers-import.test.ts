@@ -113,7 +113,7 @@ test.concurrent("tvs teachers import --template prints an empty extract on stdou
     expect((await run()).stderr).toContain("--template");
   }));
 
-test.concurrent("tvs teachers import that the brake or --strict stopped exits with 1 and names the remedy", () =>
+test.concurrent("tvs teachers import exits with 1 if --strict stops it, or if it would remove too many licences", () =>
   withFolder(async ({ file, run }) => {
     await run(await file("a.csv", [row(1), row(2)]));
     const loss = await file("b.csv", [row(1, { license_expiry_date: "2020-01-01" })]);

@@ -178,7 +178,7 @@ async function verifyAll(language: Language, all: readonly Case[]): Promise<stri
   return found;
 }
 
-test("this test's lists of exceptions for the example verifiers name only fixtures that exist", () => {
+test("every fixture that this file exempts from the comparison with tvs verify exists", () => {
   const names = cases.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining([...Object.keys(exceptions), ...byTheClock]));
 });

@@ -74,7 +74,7 @@ test("an append changes only the tiles that grow, and ignores hashes beyond the 
   expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
 });
 
-test("the leaf hashes of an attestation and of a missing attestation differ for the same text", () => {
+test("leafHashOf and leafHashOfMissing hash the same text to different leaves", () => {
   for (const text of ["a.b.c", "7"]) {
     const digest = createHash("sha256").update(text).digest();
     const made = ["attestation", "missing"].map((kind) =>
