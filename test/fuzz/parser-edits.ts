@@ -215,8 +215,11 @@ const jsonEditors: readonly ((holder: Values, name: string, of: number, other: (
 ];
 
 const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value : [nested(value, depth - 1)]);
+/** Sets a member, but makes no array longer: with a time as its length, its JSON would need all memory. */
 const put = (holder: Values, name: string, value: unknown) =>
-  Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
+  Array.isArray(holder) && (name === "length" || Number(name) >= holder.length)
+    ? holder
+    : Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
 
 function editedJson(value: object, beside: unknown, { how, at, of }: Edit): Buffer {
   const all: { holder: Values; name: string }[] = [];
@@ -231,7 +234,7 @@ function editedJson(value: object, beside: unknown, { how, at, of }: Edit): Buff
     const { holder, name } = chosen(all, at);
     const from = chosen(all, of);
     const other = () => (of % 2 === 0 ? beside : structuredClone(from.holder[from.name]));
-    // An array throws for an invalid length.
+    // Throws for a value whose `toString` an earlier edit has replaced.
     undefinedIfThrown(() => chosen(jsonEditors, how)(holder, name, of, other));
   }
   return Buffer.from((JSON.stringify(value) ?? "").replaceAll(JSON.stringify(again).slice(1, -1), ""));
